@@ -15,9 +15,10 @@ class Isolation:
 
     backend: BackendName = "process"
     network: Network = "gateway"
-    """What containers can reach. none: only the validation service. gateway: also the LLM gateway. allowlist: also the
-    hosts in the operator's settings, through a proxy. open: also all public addresses, through a proxy, but no private
-    or link-local ones. private: everything that this machine reaches, and the services that it offers itself."""
+    """What containers can reach. none: only the validation service. gateway: also the LLM gateway. The others
+    through a proxy, see `sandbox.docker.proxy`. allowlist: also the hosts in the operator's settings, over TLS. open:
+    also all public addresses, but no private or link-local ones, nor those of this machine. private: everything that
+    this machine reaches over TCP, and the services that it offers itself."""
     runtime: str | None = None
     """The container engine's runtime, such as runsc; None for its default."""
     allow_untrusted: bool = False

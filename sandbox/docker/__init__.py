@@ -20,7 +20,7 @@ def orphans() -> list[Orphan]:
 
 
 def end_orphans() -> list[Orphan]:
-    """End orphaned runs, harvest their files, and remove their containers and networks; returns the runs.
+    """End orphaned runs, harvest their files, and remove their containers; returns the runs.
 
     Raises:
         BackendError: no engine answers.

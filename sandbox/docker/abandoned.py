@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Orphan:
-    """A run with containers or a network that no orchestrator waits for."""
+    """A run with containers that no orchestrator waits for."""
 
     run_id: str
     workdir: Path
     status: str
-    """Status of the agent's container: running, exited, ...; ``none`` if only a network or forwarder is left."""
+    """Status of the agent's container: running, exited, ...; ``none`` if only a forwarder is left."""
     started_at: str
     reason: str
     """Why no orchestrator needs to attach to it again."""
@@ -90,12 +90,10 @@ def end(client: DockerClient, workdir: Path) -> bool:
 
 
 def _runs(client: DockerClient) -> dict[tuple[str, Path], Any]:
-    """Every run with a container or network on this engine, and the agent's container, or None."""
+    """Every run with a container on this engine, and the agent's container, or None."""
     ours: dict[str, str | list[str] | bool] = {"label": [RUN]}
     found: dict[tuple[str, Path], Any] = {}
     with engine_errors("our containers cannot be listed"):
-        for network in client.networks.list(filters=ours):
-            found.setdefault(_run_of(network.attrs["Labels"]))
         for container in client.containers.list(all=True, filters=ours, ignore_removed=True):
             found.setdefault(_run_of(container.labels))
             if container.labels.get(ROLE) == AGENT:
@@ -113,7 +111,7 @@ def _why_orphaned(run_id: str, layout: control.Layout, container: Any | None) ->
     if task is None or task.run_id != run_id:
         return "its work directory has no record of it"
     if container is None:
-        return "only its network is left"
+        return "only its forwarder is left"
     if layout.stop.exists():
         return "a stop was requested"
     if control.read(layout.outcome, control.Outcome):

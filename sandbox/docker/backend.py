@@ -1,4 +1,4 @@
-"""The Docker backend: every run has its own container and network. It has no access to the answers and no privileges.
+"""The Docker backend: every run has a container of its own. It has no access to the answers and no privileges.
 
 A container outlives its orchestrator: `start` finds it by its label, and the time limit counts from the container's
 start.
@@ -77,8 +77,8 @@ class DockerBackend(base.SupervisingBackend):
         self._acquire(spec, layout)
         return ServiceAddresses(
             network.socket_folder(layout.workdir),
-            f"http://{network.ALIAS}:{network.VALIDATION_PORT}",
-            f"http://{network.ALIAS}:{network.GATEWAY_PORT}",
+            f"http://{network.HOST}:{network.VALIDATION_PORT}",
+            f"http://{network.HOST}:{network.GATEWAY_PORT}",
         )
 
     def find(self, spec: RunSpec) -> Attachment:
@@ -197,15 +197,14 @@ class DockerBackend(base.SupervisingBackend):
     def _start_proxy(self, layout: control.Layout) -> None:
         if self.policy in network.PROXIED and layout.workdir not in self._proxies:
             socket = network.socket_folder(layout.workdir) / network.PROXY_SOCKET
-            hosts = self.allowed_hosts if self.policy == "allowlist" else None
-            self._proxies[layout.workdir] = Proxy(socket, hosts)
+            self._proxies[layout.workdir] = Proxy(socket, self.policy, self.allowed_hosts)
 
     def _close_proxy(self, layout: control.Layout) -> None:
         if proxy := self._proxies.pop(layout.workdir, None):
             proxy.close()
 
     def _remove(self, layout: control.Layout) -> None:
-        """Remove the container and network of a run that has ended; its work directory stays."""
+        """Remove the containers of a run that has ended; its work directory stays."""
         self._close_proxy(layout)
         network.remove(self._client, layout.workdir)
 

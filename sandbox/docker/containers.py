@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from sandbox.backend import RunSpec
 from sandbox.docker.engine import AGENT, GPUS, ROLE, engine_errors
-from sandbox.docker.network import ALIAS, PROXIED, PROXY_PORT, UNROUTABLE
+from sandbox.docker.network import ALIAS, HOST, PROXIED, PROXY_PORT
 from sandbox.errors import BackendError
 from sandbox.isolation import Network
 from sandbox.limits import GIB, MIB, Limits
@@ -85,7 +85,7 @@ class ContainerConfig:
 def options(
     spec: RunSpec, config: ContainerConfig, *, home: Path, command: Sequence[str], labels: Mapping[str, str]
 ) -> dict[str, Any]:
-    """Arguments for ``client.containers.create``; the network is connected afterwards.
+    """Arguments for ``client.containers.create``, except for the name and the network.
 
     Args:
         spec: the run.
@@ -109,9 +109,9 @@ def options(
         threads=limits.cpus or os.cpu_count() or 1,
     )
     if config.policy in PROXIED:
-        proxy = f"http://{ALIAS}:{PROXY_PORT}"
+        proxy = f"http://{HOST}:{PROXY_PORT}"
         env |= dict.fromkeys(("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"), proxy)
-        env |= dict.fromkeys(("NO_PROXY", "no_proxy"), f"{ALIAS},localhost,127.0.0.1")
+        env |= dict.fromkeys(("NO_PROXY", "no_proxy"), f"{ALIAS},localhost,{HOST}")
     mounts = [
         Mount(str(HOME), str(home), type="bind"),
         Mount(str(HOME / "data"), str(spec.data.resolve()), type="bind", read_only=True),
@@ -138,7 +138,6 @@ def options(
         "security_opt": ["no-new-privileges:true", seccomp.option()],
         "read_only": True,
         "user": f"{uid}:{gid}",
-        "sysctls": {"net.ipv6.conf.all.disable_ipv6": "1"},
     }
     return {
         "image": image.id,
@@ -155,8 +154,6 @@ def options(
         "use_config_proxy": False,  # the client's configuration can name the operator's proxy with its password
         "labels": {**labels, ROLE: AGENT, GPUS: ",".join(gpus)},
         "mounts": mounts,
-        "network_mode": "none",
-        "dns": None if config.policy == "private" else [UNROUTABLE],
         "working_dir": str(HOME),
         "init": True,
         "ulimits": ulimits,

@@ -48,7 +48,7 @@ def connect() -> DockerClient:
 def engine_errors(doing: str) -> Iterator[None]:
     """Raise errors of the engine as `BackendError`, and lost connections as `EngineUnreachable`.
 
-    The message is one line that begins with `doing`, e.g. "network x cannot be created".
+    The message is one line that begins with `doing`, e.g. "run x cannot be started".
     """
     import requests
     from docker.errors import APIError, DockerException
@@ -71,7 +71,7 @@ def first_line(error: Any) -> str:
 
 
 def labelled(**labels: str) -> dict[str, str | list[str] | bool]:
-    """A filter by our labels for lists of containers and networks.
+    """A filter by our labels for lists of containers.
 
     >>> labelled(run="x")
     {'label': ['mlebench.run=x']}

@@ -38,7 +38,7 @@ async def _serve(port: int, path: str) -> asyncio.Server:
                 if each is not None:
                     each.close()
 
-    return await asyncio.start_server(handle, "0.0.0.0", port)  # noqa: S104 - the run's own network
+    return await asyncio.start_server(handle, "127.0.0.1", port)
 
 
 async def _main(pairs: list[str]) -> None:

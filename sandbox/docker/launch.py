@@ -1,4 +1,4 @@
-"""Launch a run: the agent's home, the network, the forwarder, and finally the container."""
+"""Launch a run: the agent's home, the forwarder, the backstop, and finally the container."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MOUNTED = ("data", "instructions.txt", "validate_submission.sh")
 
 
 def launch(client: DockerClient, spec: RunSpec, layout: control.Layout, identity: str, config: ContainerConfig) -> None:
-    """Lay out the agent's home and start the run's network, forwarder and container.
+    """Lay out the agent's home and start the run's forwarder, backstop and container.
 
     Args:
         client: the engine.
@@ -54,24 +54,15 @@ def launch(client: DockerClient, spec: RunSpec, layout: control.Layout, identity
         control.Task(spec.run_id, identity, str(config.image.id), command, {}, spec.limits.as_dict(), None),
     )
     ours = find_image(client, BASE_IMAGE, "base").id  # not the agent's, which can be anything
-    # The agent finds the names of its container and network in answers of the engine's name server.
     name = runs.name_of(layout.workdir, "run" if spec.obfuscated else spec.run_id)
-    net = network.create(client, name, config.policy, labels)
-    network.start_forwarder(
-        client,
-        net,
-        ours,
-        "{}:{}".format(*user()),
-        network.socket_folder(layout.workdir),
-        labels,
-    )
+    sockets = network.socket_folder(layout.workdir)
+    forwarder = network.start_forwarder(client, name, ours, "{}:{}".format(*user()), sockets, labels)
     with engine_errors(f"run {spec.run_id} cannot be started"):
         container = client.containers.create(
             name=name,
+            network_mode=f"container:{forwarder.id}",
             **options(replace(spec, data=data), config, home=layout.home, command=command, labels=labels),
         )
-        client.networks.get("none").disconnect(container)
-        net.connect(container)
     if not spec.agent.privileged:  # which could end it
         backstop.start(client, container, ours, backstop_seconds(spec.limits), labels)
     with engine_errors(f"run {spec.run_id} cannot be started"):

@@ -1,8 +1,9 @@
-"""The network of a run. Only the agent's container and its forwarder are connected to it.
+"""The network of a run: the loopback interface of its forwarder, and nothing else.
 
-The host has no address on an internal network, so none of its services can be reached from it. The services of a run
-(validation, LLM gateway, allowlist proxy) listen on Unix sockets. The forwarder, a small container with these sockets
-mounted, forwards connections to the host name ``services``.
+The agent's container shares the network namespace of the forwarder, a small container that has no network but loopback.
+The services of a run (validation, LLM gateway, proxy) listen on Unix sockets, which are mounted into the forwarder
+only. It forwards connections to ports of 127.0.0.1 to them. A run has no bridge, so it uses nothing of what the kernel
+keeps for all networks together, such as neighbours and tracked connections, and there is no limit of networks.
 """
 
 from __future__ import annotations
@@ -25,17 +26,20 @@ from sandbox.limits import MIB
 if TYPE_CHECKING:
     from docker import DockerClient
 
+HOST = "127.0.0.1"
 ALIAS = "services"
-PROXIED: tuple[Network, ...] = ("allowlist", "open")
-"""Policies under which agents reach hosts outside through a proxy."""
+"""Another name of 127.0.0.1 in the agent's container."""
+PROXIED: tuple[Network, ...] = ("allowlist", "open", "private")
+"""Policies under which agents reach other hosts, through a proxy."""
 VALIDATION_PORT, GATEWAY_PORT, PROXY_PORT = 5000, 8000, 3128
 PROXY_SOCKET = "proxy.sock"
 SOCKETS = {VALIDATION_PORT: "validation.sock", GATEWAY_PORT: "gateway.sock", PROXY_PORT: PROXY_SOCKET}
-NO_HOST_ADDRESS = "com.docker.network.bridge.inhibit_ipv4"
 UNROUTABLE = "192.0.2.1"
-"""Address of a name server that does not exist. With a real one, engines before 2024 would resolve a container's
-queries on the host."""
+"""Address of a name server that does not exist, so that agents do not learn that of the machine."""
 READY_SECONDS = 30.0
+
+# The namespace lives as long as the container, so that the agent's network outlives a program that runs out of memory.
+_PROGRAM = 'command -v python3 >&2 || exit 127; while :; do python3 -I /forward.py "$@"; sleep 0.5; done'
 
 
 def socket_folder(workdir: Path) -> Path:
@@ -53,27 +57,14 @@ def socket_folder(workdir: Path) -> Path:
     return folder
 
 
-def create(client: DockerClient, name: str, policy: Network, labels: Mapping[str, str]) -> Any:
-    """Create the run's network. Raises `BackendError` if the engine has no addresses left."""
-    inside = policy != "private"
-    with engine_errors(f"network {name} cannot be created"):
-        return client.networks.create(
-            name,
-            driver="bridge",
-            internal=inside,
-            labels=dict(labels),
-            options={NO_HOST_ADDRESS: "true"} if inside else {"com.docker.network.bridge.enable_icc": "true"},
-        )
-
-
 def start_forwarder(
-    client: DockerClient, network: Any, image: str, user: str, sockets: Path, labels: Mapping[str, str]
-) -> None:
-    """Start the run's forwarder and wait until it answers.
+    client: DockerClient, name: str, image: str, user: str, sockets: Path, labels: Mapping[str, str]
+) -> Any:
+    """Start the run's forwarder and wait until it answers. Returns its container.
 
     Args:
         client: the engine.
-        network: the run's network.
+        name: name of the run's container.
         image: an image of ours with python3, and not the agent's, whose interpreter could be anything.
         user: user and group id, as UID:GID.
         sockets: the folder from `socket_folder`.
@@ -88,12 +79,13 @@ def start_forwarder(
 
     script = Path(__file__).with_name("forward.py")
     with engine_errors("the forwarder cannot be started"):
-        container = client.containers.create(
+        container = client.containers.run(
             image,
-            entrypoint=["python3", "-I", "/forward.py"],
+            entrypoint=["/bin/sh", "-c", _PROGRAM, FORWARDER],
             command=[f"{port}=/sockets/{socket}" for port, socket in SOCKETS.items()],
-            name=f"{network.name}-{FORWARDER}",
+            name=f"{name}-{FORWARDER}",
             labels={**labels, ROLE: FORWARDER},
+            detach=True,
             mounts=[
                 Mount("/sockets", str(sockets), type="bind", read_only=True),
                 Mount("/forward.py", str(script), type="bind", read_only=True),
@@ -106,34 +98,28 @@ def start_forwarder(
             security_opt=["no-new-privileges:true", seccomp.option()],
             sysctls={"net.ipv6.conf.all.disable_ipv6": "1"},
             dns=[UNROUTABLE],
+            extra_hosts={ALIAS: HOST},
             read_only=True,
             mem_limit=128 * MIB,
             pids_limit=32,
             init=True,
-            restart_policy={"Name": "on-failure", "MaximumRetryCount": 5},
             log_config=LogConfig(type="json-file", config={"max-size": "1m", "max-file": "1"}),
         )
-        client.networks.get("none").disconnect(container)
-        network.connect(container, aliases=[ALIAS])
-        container.start()
         give_up = time.monotonic() + READY_SECONDS
         while b"ready" not in container.logs():
             container.reload()
-            if container.status not in ("running", "created", "restarting") or time.monotonic() > give_up:
+            if container.status != "running" or time.monotonic() > give_up:
                 line = container.logs(tail=1).decode(errors="replace").strip() or "no output"
-                raise BackendError(f"the forwarder of {network.name} did not start ({line}): mlebench build base")
+                raise BackendError(f"the forwarder of {name} did not start ({line}): mlebench build base")
             time.sleep(0.05)
+    return container
 
 
 def remove(client: DockerClient, workdir: Path) -> None:
-    """Remove the containers and the network of a run, in any state."""
-    from docker.errors import APIError, NotFound
+    """Remove the containers of a run, in any state."""
+    from docker.errors import NotFound
 
-    of_run = labelled(workdir=str(workdir))
-    with engine_errors(f"the containers and network of run {workdir.name} cannot be removed"):
-        for container in client.containers.list(all=True, filters=of_run, ignore_removed=True):
+    with engine_errors(f"the containers of run {workdir.name} cannot be removed"):
+        for container in client.containers.list(all=True, filters=labelled(workdir=str(workdir)), ignore_removed=True):
             with contextlib.suppress(NotFound):
                 container.remove(force=True, v=True)
-        for network in client.networks.list(filters=of_run):
-            with contextlib.suppress(NotFound, APIError):
-                network.remove()

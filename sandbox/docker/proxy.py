@@ -1,24 +1,35 @@
-"""An HTTP proxy outside the container, which connects to public addresses only.
+"""An HTTP proxy outside the container, the only way from there to other machines.
 
-Under the policy ``allowlist`` it connects to listed hosts, for HTTPS only. Under ``open`` it connects to all public
-addresses, and also serves requests for ``http://`` URLs.
+| policy | reaches |
+|---|---|
+| ``allowlist`` | listed hosts with public addresses, port 443, if the name in the TLS handshake is that of the host |
+| ``open`` | public addresses, ports 80 and 443, also for ``http://`` URLs |
+| ``private`` | every address but those of the loopback interface, every port, also for ``http://`` URLs |
+
+With the first two, no address of this machine itself is reached, be it public or not.
 """
 
 from __future__ import annotations
 
 import contextlib
-import ipaddress
 import socket
 import socketserver
+import ssl
 import threading
 from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-PORTS = frozenset({80, 443})
+from sandbox.docker.addresses import why_not
+from sandbox.isolation import Network
+
+PORTS = {"allowlist": frozenset({443}), "open": frozenset({80, 443})}
 HEADER_BYTES = 16 * 1024
 SECONDS = 60.0
+"""Time for a connection to be made, and for the beginning of what the client sends."""
+IDLE_SECONDS = 3600.0
+"""Time without a byte after which a connection is closed. Answers may take long."""
 CONNECTIONS = 64
 
 
@@ -39,25 +50,29 @@ class _Handler(socketserver.BaseRequestHandler):
         client: socket.socket = self.request
         client.settimeout(SECONDS)
         with contextlib.suppress(OSError, ValueError):
+            policy, first = self.server.policy, b""
             method, target, header = self._request(client)
-            hosts, plain = self.server.hosts, None
             if method != "CONNECT":
-                if hosts is not None:
+                if policy == "allowlist":
                     return self._refuse(client, "405 Method Not Allowed", "only CONNECT (https) is served")
-                target, plain = _plain(method, target, header)
+                target, first = _plain(method, target, header)
             host, _, port = target.rpartition(":")
             host = host.strip("[]")
-            if hosts is not None and not (is_allowed(host, hosts) and int(port) in PORTS):
-                return self._refuse(client, "403 Forbidden", f"{target} is not on the list of allowed hosts")
+            listed = policy != "allowlist" or is_allowed(host, self.server.hosts)
+            if not listed or int(port) not in PORTS.get(policy, (int(port),)):
+                return self._refuse(client, "403 Forbidden", f"{target} is not on the list of allowed hosts and ports")
             try:
-                upstream = _connect(host, int(port))
+                upstream = _connect(host, int(port), policy)
             except OSError as error:
                 return self._refuse(client, "502 Bad Gateway", str(error))
             with upstream:
-                if plain is None:
+                if method == "CONNECT":
                     client.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
-                else:
-                    upstream.sendall(plain)
+                if policy == "allowlist":
+                    first = _hello(client, host)
+                upstream.sendall(first)
+                client.settimeout(IDLE_SECONDS)
+                upstream.settimeout(IDLE_SECONDS)
                 back = threading.Thread(target=_pump, args=(upstream, client), daemon=True)
                 back.start()
                 _pump(client, upstream)
@@ -86,14 +101,15 @@ class Proxy(socketserver.ThreadingUnixStreamServer):
 
     daemon_threads = True
 
-    def __init__(self, path: Path, hosts: Collection[str] | None) -> None:
+    def __init__(self, path: Path, policy: Network, hosts: Collection[str] = ()) -> None:
         """Start listening.
 
         Args:
             path: path of the socket; an existing one is replaced.
-            hosts: the hosts that can be reached, on ports 80 and 443; all with a public address if ``None``.
+            policy: what can be reached.
+            hosts: for the policy ``allowlist``, the hosts that can be reached.
         """
-        self.hosts = None if hosts is None else tuple(hosts)
+        self.policy, self.hosts = policy, tuple(hosts)
         self.places = threading.BoundedSemaphore(CONNECTIONS)
         path.unlink(missing_ok=True)
         super().__init__(str(path), _Handler)
@@ -141,28 +157,45 @@ def _plain(method: str, target: str, header: bytes) -> tuple[str, bytes]:
     return f"{url.hostname}:{url.port or 80}", b"\r\n".join(new) + b"\r\n\r\n" + body
 
 
-_TRANSLATED = tuple(
-    map(ipaddress.ip_network, ("64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "2001::/32", "::ffff:0:0/96", "::/96"))
-)
-"""IPv6 addresses that stand for IPv4 addresses, private ones included: NAT64, 6to4, Teredo, mapped and compatible."""
+def _hello(client: socket.socket, host: str) -> bytes:
+    """The beginning of a TLS connection, which asks for the host by its name.
 
-
-def is_public(address: str) -> bool:
-    """Whether an address is on the public internet.
-
-    >>> is_public("1.1.1.1"), is_public("169.254.169.254"), is_public("64:ff9b::a9fe:a9fe")
-    (True, False, False)
+    Raises:
+        ValueError: it is no TLS, or asks for another name or none; the client gets TLS's answer to that.
     """
-    found = ipaddress.ip_address(address.partition("%")[0])
-    translated = found.version == 6 and any(found in each for each in _TRANSLATED)
-    return found.is_global and not found.is_multicast and not translated
+    names: list[str | None] = []
+
+    def named(_tls: ssl.SSLObject, name: str | None, _context: ssl.SSLContext) -> int:
+        names.append(name)
+        return int(ssl.ALERT_DESCRIPTION_UNRECOGNIZED_NAME)  # ends the handshake here: the server makes its own
+
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.sni_callback = named
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    tls, hello = context.wrap_bio(incoming, outgoing, server_side=True), b""
+    while True:
+        chunk = client.recv(4096)
+        hello += chunk
+        incoming.write(chunk)
+        try:
+            tls.do_handshake()
+        except ssl.SSLWantReadError:
+            if chunk and len(hello) < HEADER_BYTES:
+                continue
+            break
+        except ssl.SSLError:
+            break
+    if not names or (names[0] or "").lower().rstrip(".") != host.lower().rstrip("."):
+        client.sendall(outgoing.read())
+        raise ValueError("another name")
+    return hello
 
 
-def _connect(host: str, port: int) -> socket.socket:
-    """Connect to a host on the internet. Private addresses are refused: they would give access to this network."""
+def _connect(host: str, port: int, policy: Network) -> socket.socket:
+    """Connect to a host. What the policy excludes is refused after its name is resolved."""
     for family, kind, protocol, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
-        if not is_public(str(address[0])):
-            raise OSError(f"{host} has the private address {address[0]}")
+        if why := why_not(str(address[0]), policy):
+            raise OSError(f"{host} has the address {address[0]}, which {why}")
         connection = socket.socket(family, kind, protocol)
         connection.settimeout(SECONDS)
         try:

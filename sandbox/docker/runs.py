@@ -33,7 +33,7 @@ def unclaimed(layout: Layout) -> Iterator[bool]:
 
 
 def name_of(workdir: Path, run_id: str) -> str:
-    """Name of the run's container and network: the run id, made unique by a hash of the work directory."""
+    """Name of the run's container: the run id, made unique by a hash of the work directory."""
     readable = "".join(c if c.isalnum() or c in "._-" else "-" for c in run_id)[:80]
     return f"mlebench-{readable}-{hashlib.blake2b(os.fsencode(workdir), digest_size=4).hexdigest()}"
 
@@ -46,5 +46,5 @@ def find(client: DockerClient, workdir: Path, role: str = AGENT) -> Any | None:
 
 
 def labels_of(run_id: str, workdir: Path, more: dict[str, str]) -> dict[str, str]:
-    """Labels of all containers and networks of a run."""
+    """Labels of all containers of a run."""
     return {RUN: run_id, WORKDIR: str(workdir), **{PREFIX + name: value for name, value in more.items()}}

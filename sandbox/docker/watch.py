@@ -32,9 +32,12 @@ ENGINE_SECONDS = 60.0
 LOG_SECONDS = 20.0
 """How long to wait for the rest of the output after the end."""
 KILL_SECONDS = 30.0
+NETWORK_SECONDS = 5.0
+"""Interval between two looks at the forwarder."""
 TOGETHER_SECONDS = 30.0
 """An engine that shuts down ends all containers within so many seconds of each other."""
 STARTED_AGAIN = "its container was started again"
+NETWORK_ENDED = "the container engine or the machine was restarted, or somebody ended the run's forwarder"
 END_LINES, END_BYTES = 100, 1024
 
 
@@ -95,6 +98,7 @@ class Watch:
         self._reader.start()
         self._snapshots = Snapshots.of(layout, limits)
         self._snap = Interval(0.5, share=0.05)
+        self._network = Interval(NETWORK_SECONDS)
         self._disk = DiskUse(layout.home, limits, self._pids, mounted_data=True)
         self._disk.start()
 
@@ -120,6 +124,9 @@ class Watch:
         while True:
             try:
                 now = state(self.container)
+                if now.running and self._network.is_due():
+                    with self._network.look():
+                        reason = reason or (endings.lost(NETWORK_ENDED) if self._network_ended(now) else None)
                 silent_since = None
             except EngineUnreachable:
                 silent_since = silent_since or time.monotonic()
@@ -174,8 +181,8 @@ class Watch:
         signalled = _patiently(lambda: self._somebody_signalled_it(last))
         if last.started_at != self._started_at:
             return endings.lost(STARTED_AGAIN)
-        if _patiently(lambda: self._engine_ended_it(last)):
-            return endings.lost("the container engine or the machine was restarted")
+        if _patiently(lambda: self._network_ended(last)):
+            return endings.lost(NETWORK_ENDED)
         if last.seconds >= self.limits.time_limit_seconds:
             return endings.time_limit(self.limits)
         if last.exit_code and last.out_of_memory:
@@ -186,19 +193,17 @@ class Watch:
             return endings.lost("somebody ended its container")
         return endings.crash(last.exit_code) if last.exit_code else None
 
-    def _engine_ended_it(self, last: State) -> bool:
-        """Whether the forwarder ended at the same time.
+    def _network_ended(self, last: State) -> bool:
+        """Whether the forwarder, which never ends by itself, has ended before the agent or together with it.
 
-        It only does when the engine ends all containers. The engine then starts it again, unlike the agent, and keeps
-        the time of its end. A forwarder that failed has been restarted by its policy, which the engine counts.
+        The agent's network ends with it. An engine that shuts down ends both.
         """
         forwarder = find(self.container.client, self.layout.workdir, FORWARDER)
         if forwarder is None:
-            return False
+            return True
         found = forwarder.attrs["State"]
-        by_signal = found["Running"] or found["ExitCode"] >= 128  # 255: it was found dead
-        apart = abs((parse_time(found["FinishedAt"]) - last.finished_at).total_seconds())
-        return bool(by_signal and not forwarder.attrs["RestartCount"] and apart < TOGETHER_SECONDS)
+        apart = (parse_time(found["FinishedAt"]) - last.finished_at).total_seconds()
+        return not found["Running"] and (last.running or apart < TOGETHER_SECONDS)
 
     def _somebody_signalled_it(self, last: State) -> bool:
         """Whether the engine was told to signal the container, as far as it remembers; it was not by this process."""

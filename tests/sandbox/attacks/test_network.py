@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import os
 import socket
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
 from sandbox.backend import RunSpec
 from sandbox.docker import proxy
+from sandbox.docker.addresses import is_public
 from sandbox.docker.backend import DockerBackend
 from sandbox.docker.engine import FORWARDER, ROLE, connect
-from sandbox.docker.proxy import is_public
-from tests.sandbox.attacks.conftest import python
+from tests.sandbox.attacks.conftest import ROOT, python
 from tests.sandbox.host_service import serving
 
 INNER = [
     "127.0.0.1", "10.0.0.1", "172.16.0.1", "192.168.1.1", "169.254.169.254", "100.64.0.1", "0.0.0.0", "224.0.0.1",
     "255.255.255.255", "192.0.2.1", "198.18.0.1", "::1", "::", "fe80::1", "fe80::1%eth0", "fd00::1", "ff02::1",
     "::ffff:127.0.0.1", "::127.0.0.1", "64:ff9b::127.0.0.1", "64:ff9b::a9fe:a9fe", "64:ff9b:1::1", "2002:7f00:1::",
-    "2002:a9fe:a9fe::1", "2001:0:7f00:1::",
+    "2002:a9fe:a9fe::1", "2001:0:7f00:1::", "fec0::1", "192.88.99.1", "192.0.0.9", "3fff::1", "5f00::1", "100::1",
+    "::ffff:8.8.8.8", "2001:db8::1", "2001:10::1",
 ]  # fmt: skip
 
 
@@ -58,7 +63,7 @@ REACH = """
         except OSError as error:
             return str(getattr(error, "code", error))
     print([direct(host) for host in @hosts@])
-    print([through(f"http://{host}:@port@/x?y") for host in @hosts@])
+    print([through(f"http://{host}:{port}/x?y") for host in @hosts@ for port in (@port@, 80)])
     print(os.path.exists("/proc/net/if_inet6") and open("/proc/net/if_inet6").read())
 """
 
@@ -74,7 +79,7 @@ def test_metadata_and_private_networks_under_the_policy_open(
     lines = (result.logs / "agent.log").read_text().splitlines()
     assert lines[0] == str(["no"] * len(hosts))
     assert "secret" not in lines[1]
-    assert lines[1].count("502") >= 2
+    assert lines[1].count("403") == lines[1].count("502") >= 2
 
 
 @pytest.mark.service("docker")
@@ -92,16 +97,44 @@ def test_the_public_internet_under_the_policy_open(
     assert (result.logs / "agent.log").read_text() == "secret of the host: GET /x?y HTTP/1.1\n"
 
 
+OWN = """
+import socket, subprocess, sys, threading
+from pathlib import Path
+from sandbox.docker.proxy import Proxy
+from tests.sandbox.host_service import serving
+for command in ("link set lo up", "address add 9.9.9.9/32 dev lo", "address add 2620:fe::9/128 dev lo"):
+    subprocess.run(["ip", *command.split()], check=True)
+for family, own in ((socket.AF_INET, "9.9.9.9"), (socket.AF_INET6, "2620:fe::9")):
+    for port in (80, 8080):
+        server = socket.create_server((own, port), family=family)
+        threading.Thread(target=server.accept, daemon=True).start()
+        for policy in ("open", "private"):
+            with socket.socket(socket.AF_UNIX) as client:
+                proxy = Proxy(Path(sys.argv[1]), policy)
+                client.connect(sys.argv[1])
+                client.sendall(f"CONNECT [{own}]:{port} HTTP/1.1\\r\\n\\r\\n".encode())
+                print(policy, port, client.recv(1000).split()[1].decode())
+"""
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can make a network of its own")
+def test_this_machine_by_its_public_address(tmp_path: Path) -> None:
+    """Its firewall does not see connections from itself. The network here is one without any other machine."""
+    command = ["unshare", "--net", sys.executable, "-c", OWN, str(tmp_path / "proxy.sock")]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.split("\n")[:-1] == ["open 80 502", "private 80 200", "open 8080 403", "private 8080 200"] * 2
+
+
 @pytest.mark.service("docker")
 def test_the_forwarder_as_a_way_out(docker_spec: Callable[..., RunSpec]) -> None:
-    """It has no name server and no IPv6, in an image of ours."""
+    """It has no network but loopback, no IPv6, and runs in an image of ours."""
     spec = docker_spec("sleep 1000", time_limit_seconds=60)
     with DockerBackend() as backend:
         handle = backend.start(spec)
         label: dict[str, str | list[str] | bool] = {"label": f"mlebench.workdir={spec.workdir}"}
         [forwarder] = [each for each in connect().containers.list(filters=label) if each.labels[ROLE] == FORWARDER]
         assert str(forwarder.attrs["Config"]["Image"]) == connect().images.get("mlebench-base").id
-        assert b"fe80" not in forwarder.exec_run(["cat", "/proc/net/if_inet6"]).output
-        assert forwarder.attrs["HostConfig"]["Dns"] == ["192.0.2.1"]
+        assert forwarder.exec_run(["ls", "/sys/class/net"]).output == b"lo\n"
+        assert forwarder.exec_run(["cat", "/proc/net/if_inet6"]).output == b""
         backend.stop(handle)
         backend.wait(handle)

@@ -77,7 +77,7 @@ def docker_backend() -> Iterator[DockerBackend]:
 
 @pytest.fixture
 def run(docker_backend: DockerBackend, docker_spec: Callable[..., RunSpec]) -> Callable[..., Run]:
-    """Run an agent with this start.sh to its end and make sure that no container or network is left."""
+    """Run an agent with this start.sh to its end and make sure that no container is left."""
 
     def run(script: str, **limits: Any) -> Run:
         lines: list[str] = []
@@ -90,11 +90,9 @@ def run(docker_backend: DockerBackend, docker_spec: Callable[..., RunSpec]) -> C
 
 
 def remains_of(workdir: Path) -> list[str]:
-    """Names of containers and networks of a run."""
-    client = connect()
+    """Names of containers of a run."""
     label: Any = {"label": f"{runs.WORKDIR}={workdir}"}
-    found: list[Any] = [*client.containers.list(all=True, filters=label), *client.networks.list(filters=label)]
-    return [each.name for each in found]
+    return [str(each.name) for each in connect().containers.list(all=True, filters=label)]
 
 
 class Waiting:

@@ -134,7 +134,7 @@ def test_neither_internet_nor_host_are_reached(run: Callable[..., Run], host_ser
         if address.family == socket.AF_INET and not address.address.startswith("127.")
     }
     own = {f"172.{second}.0.1" for second in range(17, 32)} | {"192.168.0.1", "192.168.16.1"}
-    targets = [(address, host_service) for address in sorted(addresses | own)]
+    targets = [(address, host_service) for address in ("127.0.0.1", *sorted(addresses | own))]
     targets += [("1.1.1.1", 53), ("8.8.8.8", 443), ("169.254.169.254", 80), ("fe80::1%eth0", host_service)]
     done = run(python(REACH, targets=targets), time_limit_seconds=120)
     assert len(done.lines) == len(targets) + 2, done.log
@@ -142,13 +142,14 @@ def test_neither_internet_nor_host_are_reached(run: Callable[..., Run], host_ser
 
 
 def test_runs_do_not_reach_each_other(docker_backend: DockerBackend, docker_spec: Callable[..., RunSpec]) -> None:
+    """Each has a loopback interface of its own, and names of sockets (unix(7), abstract) of its own."""
     listens = docker_spec(
         python(
             """
             import socket, time
-            server = socket.create_server(("0.0.0.0", 7777))
-            probe = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); probe.connect(("10.255.255.255", 1))
-            print("address", probe.getsockname()[0]); print("listening", flush=True)
+            server, named = socket.create_server(("0.0.0.0", 7777)), socket.socket(socket.AF_UNIX)
+            named.bind("\\0first"); named.listen()
+            print("listening", flush=True)
             time.sleep(60)
             """
         ),
@@ -157,39 +158,67 @@ def test_runs_do_not_reach_each_other(docker_backend: DockerBackend, docker_spec
     first = docker_backend.start(listens)
     waiting = Waiting(docker_backend, first)
     waiting.until("listening")
-    address = waiting.lines[0].split()[1]
     name = f"mlebench-{listens.run_id}"
-    second = docker_spec(python(REACH, targets=[(address, 7777), (name, 7777), ("agent", 7777)]), run_id="second")
-    result = docker_backend.wait(docker_backend.start(second))
-    lines = (result.logs / "agent.log").read_text().splitlines()
-    assert [line for line in lines if not line.endswith(" no")] == []
+    look = """
+        import socket
+        for address in (("127.0.0.1", 7777), ("services", 7777), (@name@, 7777), "\\0first"):
+            try:
+                with socket.socket(socket.AF_UNIX if isinstance(address, str) else socket.AF_INET) as s:
+                    s.connect(address)
+                print("reached", address)
+            except OSError:
+                print("no")
+    """
+    result = docker_backend.wait(docker_backend.start(docker_spec(python(look, name=name), run_id="second")))
+    assert (result.logs / "agent.log").read_text().splitlines() == ["no"] * 4
     docker_backend.stop(first)
     waiting.result()
 
 
 def test_the_forwarder_is_all_there_is(run: Callable[..., Run]) -> None:
-    """Its three ports answer, and without a service behind them they say so."""
+    """Its three ports answer, by either name, and without a service behind them they say so."""
     done = run(
         python(
             """
             import urllib.request, urllib.error, socket
-            for port in (5000, 8000):
+            for host, port in (("127.0.0.1", 5000), ("services", 8000)):
                 try:
-                    urllib.request.urlopen(f"http://services:{port}/health", timeout=5)
+                    urllib.request.urlopen(f"http://{host}:{port}/health", timeout=5)
                 except urllib.error.HTTPError as error:
                     print(port, error.code)
-            address = socket.gethostbyname("services")
             open_ports = []
-            for port in [*range(1, 1024), 2375, 2376, 3128, 5000, 8000, 8080]:
+            for port in range(1, 65536):
                 with socket.socket() as s:
-                    s.settimeout(0.2)
-                    if s.connect_ex((address, port)) == 0:
+                    if s.connect_ex(("127.0.0.1", port)) == 0 and s.getsockname() != s.getpeername():
                         open_ports.append(port)
             print(open_ports)
             """
         )
     )
     assert done.lines == ["5000 503", "8000 503", "[3128, 5000, 8000]"]
+
+
+def test_ports_of_the_forwarder_are_taken(run: Callable[..., Run]) -> None:
+    """An agent cannot answer in place of its services, which would only mislead itself."""
+    done = run(
+        python(
+            """
+            import socket
+            for port in (5000, 8000, 3128):
+                for address in ("127.0.0.1", "0.0.0.0"):
+                    with socket.socket() as s:
+                        s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                        s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+                        try:
+                            s.bind((address, port)); s.listen()
+                            print("bound", address, port)
+                        except OSError:
+                            pass
+            print("done")
+            """
+        )
+    )
+    assert done.lines == ["done"]
 
 
 @pytest.mark.parametrize(
@@ -209,46 +238,73 @@ def test_the_list_of_hosts(host: str, answer: bool) -> None:
 
 
 ASK = """
-    import os, socket, urllib.request
-    with socket.create_connection(("services", 3128)) as proxy:
-        proxy.sendall(b"CONNECT allowed.example:443 HTTP/1.1\\r\\n\\r\\n")
-        answer = b"".join(iter(lambda: proxy.recv(1000), b"")).split(b"\\r\\n")
-        print(answer[0], answer[-1])
-    for line in (b"CONNECT other.example:443", b"CONNECT allowed.example:22", b"GET http://allowed.example/"):
-        with socket.create_connection(("services", 3128)) as proxy:
-            proxy.sendall(line + b" HTTP/1.1\\r\\n\\r\\n")
-            print(proxy.recv(1000).split(b"\\r\\n")[0])
+    import os, socket, ssl
+    def hello(name):
+        sent = ssl.MemoryBIO()
+        context = ssl._create_unverified_context()
+        try:
+            context.wrap_bio(ssl.MemoryBIO(), sent, server_hostname=name).do_handshake()
+        except ssl.SSLWantReadError:
+            return sent.read()
+    def ask(request, then=b""):
+        with socket.create_connection(("127.0.0.1", 3128)) as proxy:
+            proxy.sendall(request + b" HTTP/1.1\\r\\n\\r\\n")
+            answer = proxy.recv(1000).split(b"\\r\\n")[0].decode()
+            if then:
+                for at in (0, 20):  # a server's parser gets it in pieces, too
+                    proxy.sendall(then[at:][:20] if not at else then[at:])
+                proxy.shutdown(socket.SHUT_WR)
+                return answer, b"".join(iter(lambda: proxy.recv(1000), b""))[:2].hex()
+            return answer
+    print(ask(b"CONNECT Allowed.example:443", hello("allowed.EXAMPLE")))
+    for then in (hello("other.example"), hello(None), b"SSH-2.0-OpenSSH_9.2 and so on" * 3, b"GET / HTTP/1.1" * 3):
+        print(ask(b"CONNECT allowed.example:443", then))
+    for line in (b"CONNECT other.example:443", b"CONNECT allowed.example:80", b"GET http://allowed.example/"):
+        print(ask(line))
     print(os.environ["https_proxy"])
 """
 
 
 def test_hosts_on_the_list_are_reached_through_the_proxy(
-    docker_spec: Callable[..., RunSpec], host_service: int, monkeypatch: pytest.MonkeyPatch
+    docker_spec: Callable[..., RunSpec], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(proxy, "_connect", lambda _host, _port: socket.create_connection(("127.0.0.1", host_service)))
-    with DockerBackend(policy="allowlist", allowed_hosts=["allowed.example"]) as backend:
-        result = backend.wait(backend.start(docker_spec(python(ASK))))
+    """Only over TLS, and only by the name that is on the list. The service answers with the beginning of the hello."""
+    with serving(lambda connection: b"ok" if connection.recv(1000)[:1] == b"\x16" else b"no TLS") as port:
+        monkeypatch.setattr(proxy, "_connect", lambda *_: socket.create_connection(("127.0.0.1", port)))
+        with DockerBackend(policy="allowlist", allowed_hosts=["allowed.example"]) as backend:
+            result = backend.wait(backend.start(docker_spec(python(ASK))))
+    established = "HTTP/1.1 200 Connection established"
     assert (result.logs / "agent.log").read_text().splitlines() == [
-        "b'HTTP/1.1 200 Connection established' b'secret of the host'",
-        "b'HTTP/1.1 403 Forbidden'",
-        "b'HTTP/1.1 403 Forbidden'",
-        "b'HTTP/1.1 405 Method Not Allowed'",
-        "http://services:3128",
+        str((established, b"ok".hex())),
+        *[str((established, "1503"))] * 2,  # an alert of TLS
+        *[str((established, ""))] * 2,
+        "HTTP/1.1 403 Forbidden",
+        "HTTP/1.1 403 Forbidden",
+        "HTTP/1.1 405 Method Not Allowed",
+        "http://127.0.0.1:3128",
     ]
 
 
 def test_a_listed_name_for_an_inner_address_is_refused() -> None:
-    with pytest.raises(OSError, match="private address"):
-        proxy._connect("localhost", 443)
+    for policy in ("allowlist", "open"):
+        with pytest.raises(OSError, match="is private"):
+            proxy._connect("localhost", 443, policy)
 
 
-def test_private_means_everything(docker_spec: Callable[..., RunSpec], host_service: int) -> None:
+def test_private_means_everything_but_the_loopback_of_the_machine(
+    docker_spec: Callable[..., RunSpec], host_service: int
+) -> None:
     code = """
-        import socket
-        gateway = next(line.split()[2] for line in open("/proc/net/route") if line.split()[1] == "00000000")
-        address = socket.inet_ntoa(bytes.fromhex(gateway)[::-1])
-        print(socket.create_connection((address, @port@), timeout=5).recv(100))
+        import socket, urllib.request
+        def ask(host):
+            with socket.create_connection(("127.0.0.1", 3128)) as proxy:
+                proxy.sendall(f"CONNECT {host}:@port@ HTTP/1.1\\r\\n\\r\\n".encode())
+                return b"".join(iter(lambda: proxy.recv(1000), b"")).splitlines()
+        print(ask("172.17.0.1")[-1].decode())
+        for host in ("127.0.0.1", "localhost", "0.0.0.0", "[::1]", "[::ffff:127.0.0.1]", "[::]", "2130706433"):
+            print(ask(host)[0].decode())
     """
     with DockerBackend(policy="private") as backend:
         result = backend.wait(backend.start(docker_spec(python(code, port=host_service))))
-    assert (result.logs / "agent.log").read_text() == "b'secret of the host'\n"
+    lines = (result.logs / "agent.log").read_text().splitlines()
+    assert lines == ["secret of the host", *["HTTP/1.1 502 Bad Gateway"] * 7]

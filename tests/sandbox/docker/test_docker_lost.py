@@ -21,6 +21,7 @@ import pytest
 
 from sandbox.backend import RunSpec
 from sandbox.definitions import BASE_IMAGE, Agent
+from sandbox.docker import watch
 from sandbox.docker.backend import DockerBackend
 from sandbox.docker.engine import connect
 from sandbox.docker.holdings import Holdings
@@ -69,18 +70,31 @@ def test_an_agent_that_kills_itself_has_crashed(
         assert docker_backend.wait(docker_backend.start(spec)).status == "crashed"
 
 
-def test_a_forwarder_that_fails_does_not_make_a_crash_a_loss(
-    docker_backend: DockerBackend, docker_spec: Callable[..., RunSpec]
-) -> None:
-    spec = docker_spec(WAITS + "exit 3")
+def test_a_forwarder_that_fails_comes_back(docker_backend: DockerBackend, docker_spec: Callable[..., RunSpec]) -> None:
+    """In the same network. What the agent does then is the agent's."""
+    spec = docker_spec(WAITS + "curl --silent --write-out '%{http_code}\\n' http://127.0.0.1:5000/health; exit 3")
     waiting = Waiting(docker_backend, docker_backend.start(spec))
     waiting.until("begun")
     forwarder = container_of(spec, "forwarder")
-    for process in psutil.Process(forwarder.attrs["State"]["Pid"]).children():
-        process.kill()
-    until(lambda: container_of(spec, "forwarder").attrs["RestartCount"])
+    for process in psutil.Process(forwarder.attrs["State"]["Pid"]).children(recursive=True):
+        if process.name().startswith("python"):
+            process.kill()
+    until(lambda: forwarder.logs().count(b"ready") == 2)
     (spec.workdir / "home" / "submission" / "go").touch()
     assert waiting.result().status == "crashed"
+    assert waiting.lines == ["begun", "503"]
+
+
+def test_a_run_whose_forwarder_was_ended_is_lost(
+    docker_backend: DockerBackend, docker_spec: Callable[..., RunSpec], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watch, "NETWORK_SECONDS", 0.1)
+    spec = docker_spec(WAITS)
+    waiting = Waiting(docker_backend, docker_backend.start(spec))
+    waiting.until("begun")
+    container_of(spec, "forwarder").kill()
+    lost(waiting, "somebody ended the run's forwarder")
+    assert remains_of(spec.workdir) == []
 
 
 def test_a_slot_stays_with_its_container(

@@ -136,7 +136,7 @@ def test_what_nobody_waits_for_is_found_and_ended(
     assert not {resumable.workdir, watched.workdir} & ended
     assert [remains_of(spec.workdir) for spec in (over, late, unknown)] == [[], [], []]
     assert remains_of(unknown.workdir.with_name("torn")) == []
-    assert [len(remains_of(spec.workdir)) for spec in (resumable, watched)] == [4, 4]
+    assert [len(remains_of(spec.workdir)) for spec in (resumable, watched)] == [3, 3]
 
     for spec, status in ((over, "completed"), (late, "timeout")):  # no work is lost
         again = docker_backend.start(spec)

@@ -311,7 +311,7 @@ def _established(port: int) -> bool:
 
 
 def test_thousands_of_connections_to_the_proxy(tmp_path: Path) -> None:
-    server = proxy.Proxy(tmp_path / "proxy.sock", ["example.org"])
+    server = proxy.Proxy(tmp_path / "proxy.sock", "allowlist", ["example.org"])
     before = threading.active_count()
     with contextlib.ExitStack() as held:
         connections = []

@@ -1,0 +1,58 @@
+"""Which addresses agents may reach through the proxy."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+
+import psutil
+
+from sandbox.isolation import Network
+
+_NOT_PUBLIC = tuple(
+    map(ipaddress.ip_network, ("192.0.0.0/24", "192.88.99.0/24", "2001::/23", "2002::/16", "3fff::/20"))
+)
+"""Not all of them are private for every Python: special purposes, 6to4 (both), Teredo and others, documentation."""
+_GLOBAL = ipaddress.ip_network("2000::/3")
+"""All other IPv6 addresses are local, or stand for IPv4 addresses, private ones included (NAT64, mapped, ...)."""
+
+
+def is_public(address: str) -> bool:
+    """Whether an address is on the public internet.
+
+    >>> is_public("1.1.1.1"), is_public("169.254.169.254"), is_public("64:ff9b::a9fe:a9fe")
+    (True, False, False)
+    """
+    found = ipaddress.ip_address(address.partition("%")[0])
+    special = any(found in each for each in _NOT_PUBLIC) or (found.version == 6 and found not in _GLOBAL)
+    return found.is_global and not found.is_multicast and not special
+
+
+def is_loopback(address: str) -> bool:
+    """Whether an address is that of the loopback interface, or stands for it.
+
+    >>> is_loopback("127.1.2.3"), is_loopback("::ffff:0.0.0.0"), is_loopback("10.0.0.1")
+    (True, True, False)
+    """
+    found = ipaddress.ip_address(address.partition("%")[0])
+    found = getattr(found, "ipv4_mapped", None) or found
+    return found.is_loopback or found.is_unspecified
+
+
+def _own_addresses() -> set[ipaddress.IPv4Address | ipaddress.IPv6Address]:
+    """Addresses of this machine. Its firewall does not see connections from itself."""
+    return {
+        ipaddress.ip_address(each.address.partition("%")[0])
+        for addresses in psutil.net_if_addrs().values()
+        for each in addresses
+        if each.family in (socket.AF_INET, socket.AF_INET6)
+    }
+
+
+def why_not(address: str, policy: Network) -> str:
+    """Why an address may not be reached; empty if it may be."""
+    if policy == "private":
+        return "is this machine's loopback" if is_loopback(address) else ""
+    if not is_public(address):
+        return "is private"
+    return "is this machine's own" if ipaddress.ip_address(address.partition("%")[0]) in _own_addresses() else ""
