@@ -66,6 +66,8 @@ class Place:
     descriptor: int | None = None
     """The lock of the slot, for a process that outlives the orchestrator to inherit; ``None`` if another process has
     it."""
+    slots: int = 1
+    """Number of slots of the host, and so of the runs that share the tables of its kernel."""
 
 
 @dataclass(frozen=True)

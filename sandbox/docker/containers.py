@@ -16,6 +16,7 @@ from sandbox.docker.network import ALIAS, HOST, PROXIED, PROXY_PORT
 from sandbox.errors import BackendError
 from sandbox.isolation import Network
 from sandbox.limits import GIB, MIB, Limits
+from sandbox.supervision import openfiles
 from sandbox.world.layout import DESCRIPTION, descriptions, environment
 
 if TYPE_CHECKING:
@@ -129,7 +130,8 @@ def options(
             for name in descriptions(spec)
         ]
     env |= _other_devices(ours, env)
-    ulimits = [Ulimit(name="core", soft=0, hard=0)]
+    files = openfiles.limit(limits.processes, spec.place.slots)
+    ulimits = [Ulimit(name="core", soft=0, hard=0), Ulimit(name="nofile", soft=files, hard=files)]
     if limits.disk_bytes:
         ulimits.append(Ulimit(name="fsize", soft=limits.disk_bytes, hard=limits.disk_bytes))
     shm = limits.shm_bytes or (limits.memory_bytes or 8 * GIB) // 2

@@ -37,6 +37,8 @@ SOCKETS = {VALIDATION_PORT: "validation.sock", GATEWAY_PORT: "gateway.sock", PRO
 UNROUTABLE = "192.0.2.1"
 """Address of a name server that does not exist, so that agents do not learn that of the machine."""
 READY_SECONDS = 30.0
+FILES = 1024
+"""Open files of the forwarder, two for each connection. The services accept fewer connections."""
 
 # The namespace lives as long as the container, so that the agent's network outlives a program that runs out of memory.
 _PROGRAM = 'command -v python3 >&2 || exit 127; while :; do python3 -I /forward.py "$@"; sleep 0.5; done'
@@ -46,11 +48,8 @@ def socket_folder(workdir: Path) -> Path:
     """The directory for a run's sockets, the same at every call; created if missing.
 
     It is not in the work directory, whose path may be too long for a socket.
-
-    Raises:
-        BackendError: the directory above it belongs to another user, or is open to others.
     """
-    base = private(Path(tempfile.gettempdir()) / f"mlebench-{os.getuid()}")
+    base = private(Path(tempfile.gettempdir()))
     folder = base / hashlib.blake2b(os.fsencode(workdir.absolute()), digest_size=8).hexdigest()
     folder.mkdir(mode=0o755, exist_ok=True)
     folder.chmod(0o755)  # whatever the umask: the container has another user
@@ -73,7 +72,7 @@ def start_forwarder(
     Raises:
         BackendError: the forwarder did not start.
     """
-    from docker.types import LogConfig, Mount
+    from docker.types import LogConfig, Mount, Ulimit
 
     from sandbox.docker import seccomp
 
@@ -102,6 +101,7 @@ def start_forwarder(
             read_only=True,
             mem_limit=128 * MIB,
             pids_limit=32,
+            ulimits=[Ulimit(name="nofile", soft=FILES, hard=FILES)],
             init=True,
             log_config=LogConfig(type="json-file", config={"max-size": "1m", "max-file": "1"}),
         )

@@ -1,7 +1,8 @@
 """The system calls that programs of a run may make: a list of our own, the same for every version of the engine.
 
 It is the engine's default list for programs without capabilities, without what no agent needs and what has often been a
-way out of containers: io_uring, ptrace and access to the memory of other processes, 32-bit system calls, mount
+way out of containers, or uses tables that all containers share: io_uring, asynchronous I/O and message queues, ptrace
+and access to the memory of other processes, filters of system calls and sockets, 32-bit system calls, mount
 information, sockets other than those of networks and of this machine. ``ioctl`` cannot change attributes of files,
 because the owner of a file could take it out of a quota.
 """
@@ -25,6 +26,10 @@ PERSONALITIES = (0, 0xFFFFFFFF)
 """Linux, and the question which one it is."""
 FILE_ATTRIBUTES = (ord("X"), ord("f"))
 """Types (bits 8 to 15) of the requests to ioctl(2) that read and set attributes of files."""
+SET_SECCOMP = 22
+"""The operation of prctl(2) that adds a filter of system calls."""
+SOCKET_FILTERS = (26, 50, 51, 52)
+"""Options of setsockopt(2), at the level SOL_SOCKET, that attach a program. Other levels have other options there."""
 
 
 @cache
@@ -49,10 +54,10 @@ def profile() -> dict[str, Any]:
             _allowed("clone", 0, "SCMP_CMP_MASKED_EQ", NAMESPACES, 0),
             # Its flags are in memory, where they cannot be checked. Programs use clone where it does not exist.
             {"names": ["clone3"], "action": "SCMP_ACT_ERRNO", "errnoRet": NO_SUCH_CALL},
-            *(
-                _allowed("ioctl", 1, "SCMP_CMP_MASKED_EQ", mask << 8, value << 8)
-                for mask, value in _all_but(FILE_ATTRIBUTES)
-            ),
+            *_allowed_but("ioctl", 1, FILE_ATTRIBUTES, shift=8),
+            *_allowed_but("prctl", 0, (SET_SECCOMP,)),
+            *_allowed_but("setsockopt", 1, (socket.SOL_SOCKET,)),
+            *_allowed_but("setsockopt", 2, SOCKET_FILTERS),
         ],
     }
 
@@ -62,6 +67,12 @@ def _allowed(name: str, index: int, comparison: str, value: int, second: int | N
     if second is not None:
         argument["valueTwo"] = second
     return {"names": [name], "action": "SCMP_ACT_ALLOW", "args": [argument]}
+
+
+def _allowed_but(name: str, index: int, bytes_: tuple[int, ...], shift: int = 0) -> Iterator[dict[str, Any]]:
+    """Rules for a call if a byte of an argument is none of these."""
+    for mask, value in _all_but(bytes_):
+        yield _allowed(name, index, "SCMP_CMP_MASKED_EQ", mask << shift, value << shift)
 
 
 def _all_but(bytes_: tuple[int, ...]) -> Iterator[tuple[int, int]]:

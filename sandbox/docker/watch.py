@@ -18,7 +18,7 @@ from sandbox.docker.engine import FORWARDER, EngineUnreachable, engine_errors, p
 from sandbox.docker.runs import find
 from sandbox.errors import BackendError
 from sandbox.limits import CANCEL_SECONDS, Limits
-from sandbox.supervision import control, endings
+from sandbox.supervision import control, endings, openfiles
 from sandbox.supervision.control import Layout
 from sandbox.supervision.disk import DiskUse
 from sandbox.supervision.endings import End, EndReason
@@ -164,11 +164,11 @@ class Watch:
             return endings.CANCELLED
         if self.seconds >= self.limits.time_limit_seconds:
             return endings.time_limit(self.limits)
-        return self._disk.over()
+        return self._disk.over() or openfiles.floor(self._pids)
 
     def _terminate(self, reason: EndReason) -> None:
-        """Send SIGTERM, and SIGKILL after the grace period, which is zero at the disk limit."""
-        grace = 0.0 if reason.status == "disk" else self.limits.grace_seconds
+        """Send SIGTERM, and SIGKILL after the grace period, which is zero if others suffer."""
+        grace = 0.0 if reason.status in ("disk", "processes") else self.limits.grace_seconds
         grace = min(grace, CANCEL_SECONDS) if self.layout.stop.exists() else grace
         stop(self.container, grace, self.on_output)
 

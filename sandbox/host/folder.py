@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import stat
+import tempfile
 from pathlib import Path
 
 from sandbox.errors import BackendError
@@ -14,27 +14,41 @@ _PLACES = ("/run/lock", "/tmp")  # noqa: S108 - `private` makes a directory of o
 
 
 def host_folder(name: str) -> Path:
-    """The directory of the host `name` for this user on this machine; created if missing.
-
-    Raises:
-        BackendError: it belongs to another user, or is open to others.
-    """
+    """The directory of the host `name` for this user on this machine; created if missing."""
     place = next(Path(each) for each in _PLACES if os.access(each, os.W_OK | os.X_OK))
-    folder = private(place / f"mlebench-{os.getuid()}") / "hosts" / name.replace(os.sep, "_")
+    folder = private(place) / "hosts" / name.replace(os.sep, "_")
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 
 
-def private(folder: Path) -> Path:
-    """A directory that only this user can access, in one that others can write to; created if missing.
+def private(place: Path) -> Path:
+    """The directory that only this user can access in one that others can write to, too; created if missing.
+
+    Other users may have taken its usual name. It then has a random one, by which all processes of this user find it.
 
     Raises:
-        BackendError: it belongs to another user, or is open to others.
+        BackendError: the file system of `place` has no permissions.
     """
-    with contextlib.suppress(FileExistsError):
-        folder.mkdir(mode=0o700)
-        folder.chmod(0o700)  # whatever the umask
-    status = folder.lstat()
-    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o077:
-        raise BackendError(f"{folder} must be a directory that only you can access (mode 700): remove it")
-    return folder
+    usual = place / f"mlebench-{os.getuid()}"
+    if found := _ours(usual):
+        return found
+    try:
+        usual.mkdir(mode=0o700)
+        usual.chmod(0o700)  # whatever the umask
+    except FileExistsError:
+        tempfile.mkdtemp(prefix=f"{usual.name}-", dir=place)
+    if found := _ours(usual):
+        return found
+    raise BackendError(f"no directory in {place} can be kept from other users: set TMPDIR to a local disk")
+
+
+def _ours(usual: Path) -> Path | None:
+    return next(filter(_is_ours, (usual, *sorted(usual.parent.glob(f"{usual.name}-*")))), None)
+
+
+def _is_ours(folder: Path) -> bool:
+    try:
+        status = folder.lstat()
+    except OSError:
+        return False
+    return stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid() and not status.st_mode & 0o077

@@ -17,7 +17,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
@@ -149,7 +149,7 @@ class HostSlots:
         """
         if not running:
             check_count(claim.gpus, self.devices if claim.gpus else ())
-        place = self._adopt(claim) if running else self._wait(claim, limit, on_wait)
+        place = replace(self._adopt(claim) if running else self._wait(claim, limit, on_wait), slots=limit)
         try:
             yield place
         except BaseException:

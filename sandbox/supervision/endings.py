@@ -61,6 +61,11 @@ def disk_floor(left: int) -> EndReason:
     return EndReason("disk", f"the disk of the machine is nearly full ({size(left)} left)")
 
 
+def files_floor(left: int, own: int) -> EndReason:
+    """The machine's table of open files is nearly full, and the run is one of those that may have filled it."""
+    return EndReason("processes", f"the machine can open only {left} more files, and the run has {own} open")
+
+
 def memory_limit(limits: Limits) -> EndReason:
     """The run's processes together used more memory than its limit."""
     return EndReason("memory", f"more memory than the limit of {size(limits.memory_bytes or 0)}")

@@ -331,3 +331,32 @@ def test_the_host_folder_does_not_depend_on_the_environment(monkeypatch: pytest.
         monkeypatch.setenv(name, "/elsewhere")
     assert host_folder(os.environ["MLEBENCH_HOST_NAME"]) == here
     assert here.parent.parent.stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize("how", ["another user", "open to others", "link", "file"])
+def test_a_directory_that_somebody_else_made_first_is_not_used(tmp_path: Path, how: str) -> None:
+    """Everybody can make a directory of the usual name in /tmp and /run/lock, and nobody else can remove it there."""
+    from sandbox.host.folder import private
+
+    taken = tmp_path / f"mlebench-{os.getuid()}"
+    if how == "another user":
+        if os.getuid():
+            pytest.skip("only root can give a directory away")
+        taken.mkdir(mode=0o700)
+        os.chown(taken, 65533, 65533)
+    elif how == "open to others":
+        taken.mkdir()
+        taken.chmod(0o755)
+    elif how == "link":
+        (tmp_path / "elsewhere").mkdir(mode=0o700)
+        taken.symlink_to(tmp_path / "elsewhere")
+    else:
+        taken.touch()
+    (tmp_path / f"{taken.name}-0").symlink_to(tmp_path)
+    ours = private(tmp_path)
+    assert ours != taken
+    assert (ours.stat().st_mode & 0o777, ours.stat().st_uid) == (0o700, os.getuid())
+    assert len(str(ours.relative_to(tmp_path))) < 40
+    assert private(tmp_path) == ours
+    taken.rename(tmp_path / "gone")  # processes that come later find what those before them use
+    assert private(tmp_path) == ours

@@ -1,0 +1,65 @@
+"""The machine's table of open files (``fs.file-max``), which all its processes share.
+
+A limit for each process bounds what the processes of a run can open, if the table is large enough for that. Files that
+are mapped or on their way through a socket need no descriptor, so runs are ended when the table is nearly full, those
+that have most open first, as with the free space of the disk.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from sandbox.supervision import endings
+from sandbox.supervision.endings import EndReason
+
+TABLE = Path("/proc/sys/fs/file-nr")
+LEAST, MOST = 1024, 1 << 16
+"""What programs expect at least, and what even an engine without root may give."""
+SHARE = 0.5
+"""Share of the table that is for agents."""
+FREE = 0.2
+"""Share of the table that has to stay free, for a run that has all of the agents' share open."""
+SMALLEST_SHARE = 0.1
+
+
+def limit(processes: int | None, slots: int) -> int:
+    """Open files of each process, so that all processes of all runs of a host stay below half of the table.
+
+    Args:
+        processes: limit of the processes of a run.
+        slots: number of runs at the same time.
+    """
+    _, most = _table()
+    return int(min(max(most * SHARE // ((processes or LEAST) * slots), LEAST), MOST))
+
+
+def floor(pids: Callable[[], Iterable[int]]) -> EndReason | None:
+    """Why a run with these processes must be ended, because the table is nearly full."""
+    used, most = _table()
+    if most - used > most * FREE:
+        return None
+    mine = sum(map(_files, pids()))
+    share = min(max(mine / (most * SHARE), SMALLEST_SHARE), 1.0)
+    return endings.files_floor(most - used, mine) if most - used < most * FREE * share else None
+
+
+def _table() -> tuple[int, int]:
+    """How many files are open, and how many can be."""
+    try:
+        used, _, most = map(int, TABLE.read_text().split())
+    except (OSError, ValueError):  # no Linux
+        return 0, 1 << 62
+    return used, most
+
+
+def _files(pid: int) -> int:
+    """Descriptors and mapped files of a process, as far as this process may see them."""
+    found = 0
+    with contextlib.suppress(OSError):
+        found += len(os.listdir(f"/proc/{pid}/fd"))  # noqa: PTH208
+        with Path(f"/proc/{pid}/maps").open("rb") as lines:
+            found += sum(b"/" in line for line in lines)
+    return found
