@@ -16,11 +16,13 @@ import pytest
 from competitions import registry
 from competitions.errors import DownloadError
 from competitions.preparing.archives import nested
-from competitions.preparing.download import Download
+from competitions.preparing.declaration import Archive, Derived
+from competitions.preparing.download import Download, Member
 from storage.datasets import helpers, prepare
 from storage.datasets.helpers import Helpers, has_files_to_copy, helpers_for
 from storage.datasets.manifest import Columns, Done, columns_of
-from storage.datasets.plan import Chunk
+from storage.datasets.plan import Chunk, pack
+from storage.datasets.work import Copies, Several, Task
 from tests.processes import descendants
 from tests.waiting import until
 
@@ -171,3 +173,11 @@ def test_the_chunk_of_a_helper_that_failed_is_executed_here(
         with one.executing(chunks, download, here) as finish:
             rows = finish()
     assert sorted(row["path"][0].as_py() for row in rows) == sorted(names)
+
+
+def test_helpers_read_a_sequential_archive_for_several_files() -> None:
+    copies = Copies("x.7z", ["public"], ["a"], ["a"], [1], [])
+    archive = Task("public", "b.zip", Archive("zip", (("b", Member("x.7z", "b", 1)),)))
+    derived = Task("public", "c", Derived("of_the_competition", (), 1))
+    assert helpers._is_portable(pack(Several([copies, archive])))
+    assert not helpers._is_portable(pack(Several([archive, derived])))
