@@ -170,9 +170,8 @@ def connect(address: str) -> Any:
     try:
         return Client(address, timeout="10s", set_as_default=False, security=_own.get(address))
     except (OSError, ValueError, TypeError) as error:  # TypeError: tls:// without a certificate
-        how = ", with its certificate (docs/production.md)," if address.startswith("tls:") else ""
         raise ClusterError(
-            f"no Dask scheduler answers at {address}; start it{how} or unset MLEBENCH_DASK_ADDRESS"
+            f"no Dask scheduler answers at {address}; start it or unset MLEBENCH_DASK_ADDRESS"
         ) from error
 
 

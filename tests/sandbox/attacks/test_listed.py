@@ -15,6 +15,7 @@ ELSEWHERE = (
     "flows/test_integrity_hostile.py",
     "flows/test_temporary_servers.py",
 )
+OPERATOR = "## What an operator opens"
 
 
 def attacks() -> list[str]:
@@ -28,5 +29,16 @@ def attacks() -> list[str]:
 
 
 def test_every_attack_is_listed_and_every_listed_attack_exists() -> None:
-    listed = re.findall(r"`(test_\w+)`", PAGE.read_text("utf-8"))
+    agents, _, _ = PAGE.read_text("utf-8").partition(OPERATOR)
+    listed = re.findall(r"`(test_\w+)`", agents)
     assert sorted(listed) == sorted(attacks())
+
+
+def test_what_an_operator_opens_is_tested() -> None:
+    """These tests stand beside those of the same servers and pages."""
+    _, found, operator = PAGE.read_text("utf-8").partition(OPERATOR)
+    assert found
+    tests = {
+        name for path in TESTS.rglob("test_*.py") for name in re.findall(r"def (test_\w+)", path.read_text("utf-8"))
+    }
+    assert set(re.findall(r"`(test_\w+)`", operator)) <= tests
