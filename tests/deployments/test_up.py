@@ -45,7 +45,7 @@ def test_the_nightly_runs_on_the_demo_and_its_next_one_compares(running: Running
     story = {each["key"]: each for each in told if each["created"] >= night["start_time"]}
     assert {"prepared", "runs", "nightly"} <= story.keys()
     bars = running.api("/artifacts/filter", {"artifacts": {"type": {"any_": ["progress"]}}})
-    prepared = {bar["description"] for bar in bars if bar["data"] == 100.0}
+    prepared = {bar["description"].replace("\\", "") for bar in bars if bar["data"] == 100.0}
     assert {f"prepare {name} v1" for name in ("breast-cancer", "diabetes", "digits")} <= prepared
     results = [line.strip("| ").split(" | ") for line in story["results"]["data"].splitlines()]
     assert results[0][:4] == ["competition", "seed", "agent", "run"]
