@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from common import plain_json
-from common.json_files import parse_json
+from common.plain_json import parse_json
 
 MARGIN = 64 * 1024
 """Bytes that a log keeps free for records of what is under way, when it is asked whether it is full."""

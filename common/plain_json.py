@@ -1,8 +1,8 @@
-"""Write JSON that every program can read: infinities and NaN, which JSON does not have, are texts.
+"""Read JSON that others wrote, and write JSON that every program can read.
 
-They are "Infinity", "-Infinity" and "NaN", as in the published reports here, in pydantic (`ser_json_inf_nan="strings"`)
-and in the JSON of Protocol Buffers. Null would turn them into no value, although an infinite score has a medal.
-Python's own writer leaves out the quotation marks, and `jq`, browsers and most databases refuse what it wrote.
+Infinities and NaN, which JSON does not have, are the texts "Infinity", "-Infinity" and "NaN", as in the JSON of Protocol
+Buffers and of pydantic (`ser_json_inf_nan="strings"`). Null would turn them into no value, although an infinite score
+has a medal. Python's own writer leaves out the quotation marks, and `jq`, browsers and most databases refuse that.
 """
 
 from __future__ import annotations
@@ -10,7 +10,10 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
+
+from common.errors import UserError, one_line
 
 _TEXTS = {"Infinity": math.inf, "-Infinity": -math.inf, "NaN": math.nan}
 
@@ -45,3 +48,30 @@ def number(value: Any) -> Any:
     (-inf, 0.5, 'a')
     """
     return _TEXTS.get(value, value) if isinstance(value, str) else value
+
+
+def parse_json(content: str | bytes) -> Any:
+    """The value of a JSON text. Raises `ValueError` if it is none, also if it is nested deeper than Python reads.
+
+    >>> parse_json("[" * 100_000)
+    Traceback (most recent call last):
+    ValueError: nested too deeply
+    """
+    try:
+        return json.loads(content)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
+def read_json(path: Path, what: str = "") -> Any:
+    """The value in a JSON file, with or without a byte order mark. `what` is how the message calls the file.
+
+    Raises `UserError` if it cannot be read or is not JSON.
+    """
+    named = what or str(path)
+    try:
+        return parse_json(path.read_bytes().decode("utf-8-sig"))
+    except OSError as error:
+        raise UserError(f"{named} cannot be read: {error.strerror or error}") from error
+    except ValueError as error:  # also of text that is not UTF-8, and of numbers with thousands of digits
+        raise UserError(f"{named} is not JSON: {one_line(error)}") from error

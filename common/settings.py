@@ -26,7 +26,7 @@ from pydantic_settings import (
 )
 
 from common.errors import UserError, close_matches, one_line
-from common.json_files import parse_json, read_json
+from common.plain_json import parse_json, read_json
 from common.providers import Price, Provider
 
 PREFIX = "MLEBENCH_"

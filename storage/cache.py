@@ -21,9 +21,9 @@ from typing import Any
 
 from common import plain_json
 from common.errors import UserError
-from common.json_files import parse_json
 from common.locks import locked
 from common.placement import make_apart
+from common.plain_json import parse_json
 from common.syncing import sync_file_system
 from competitions.preparing.archives.listing import files_on_disk, sizes_on_disk
 from storage.uses import Continuing, in_use, use

@@ -19,7 +19,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeVar
 import orjson
 
 from common.errors import close_matches
-from common.json_files import parse_json
+from common.plain_json import parse_json
 from competitions.errors import DownloadError
 from competitions.preparing.archives.containers import Container, open_container, require_bounded
 from competitions.preparing.archives.nested import open_nested, seekable

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from common.errors import UserError
-from common.json_files import parse_json
+from common.plain_json import parse_json
 from common.units import counted
 from competitions import registry
 from competitions.editions import Edition

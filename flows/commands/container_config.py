@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import ByteSize, TypeAdapter, ValidationError
 
 from common.errors import UserError
-from common.json_files import read_json
+from common.plain_json import read_json
 
 _ELSEWHERE = {
     "gpus": "set limits.gpus in the agent's agent.yaml",

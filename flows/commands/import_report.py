@@ -12,7 +12,7 @@ import click
 from pydantic import ValidationError
 
 from common.errors import UserError, one_line
-from common.json_files import read_json
+from common.plain_json import read_json
 from common.units import counted
 from competitions import registry
 from competitions.editions import EDITIONS

@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 
 from common.errors import UserError
-from common.json_files import read_json
 from common.names import shown
+from common.plain_json import read_json
 from common.units import counted
 from flows.commands.options import RUN_GROUP, StoreOptions, takes
 from flows.commands.submissions import Line, unusable

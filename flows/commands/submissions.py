@@ -12,9 +12,9 @@ import click
 from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 
 from common.errors import UserError, one_line
-from common.json_files import parse_json
 from common.locations import local_path
 from common.names import NAME_BYTES, is_text, shown
+from common.plain_json import parse_json
 from competitions.editions import Edition
 from storage.store import Store
 

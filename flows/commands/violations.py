@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from common.errors import UserError
-from common.json_files import read_json
+from common.plain_json import read_json
 from common.units import counted
 from flows.commands.answers import answer, say, takes_json
 from flows.commands.external import read_external, shares, write_csv

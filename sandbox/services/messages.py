@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import IO, Any
 
 from common import plain_json
-from common.json_files import parse_json
+from common.plain_json import parse_json
 
 LINE_BYTES = 1 << 20
 """Longer lines end the connection: the other side is not to be trusted any more."""

@@ -16,7 +16,8 @@ from tasks.wiring.logs import outlast_worker
 
 _PASSING = (502, 503, 504)  # of a proxy before the server; 500 is an error of the server, which stays
 _LONGEST_PAUSE = 15.0
-_TRIES = 2  # of what is only shown: a busy server answers then, and the work is not held up by one that is away
+_TRIES = 2
+"""Retries of Prefect's clients: a busy server answers then. We repeat ourselves what has to arrive, see `wait_for_it`."""
 _waits: ContextVar[bool] = ContextVar("waits for the server", default=True)
 
 
@@ -73,10 +74,15 @@ def wait_for_it() -> None:
 
         if not _waits.get() or not served():
             return once()
-        with progress.waits("Prefect") as waiting:
+        patience = get_settings().patience
+        # A server that accepts a request and never answers it must not take longer than one that is away.
+        longest = max(patience / (1 + _TRIES), 1.0)
+        timeouts = request.extensions.get("timeout", {})
+        request.extensions["timeout"] = {name: min(each or longest, longest) for name, each in timeouts.items()}
+        with _few_tries(), progress.waits("Prefect") as waiting:
             return patiently(
                 once,
-                seconds=get_settings().patience,
+                seconds=patience,
                 on_wait=waiting,
                 longest_pause=_LONGEST_PAUSE,
                 passes=_away,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from common.errors import UserError
-from common.json_files import parse_json, read_json
+from common.plain_json import parse_json, read_json
 
 WRONG = {
     "deeply nested": b"[" * 100_000,

@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import SecretStr
 
-from common.json_files import parse_json
+from common.plain_json import parse_json
 
 _secrets: set[str] = set()  # global, because every message must redact every credential that was used
 _QUERY = re.compile(r"\?[^\s'\")>]+")  # contains the signature of signed URLs

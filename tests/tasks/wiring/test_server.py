@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import shutil
+import socket
 import ssl
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import certifi
 import httpx
 import pytest
+from prefect.client.base import PrefectHttpxSyncClient as Client
 from prefect.client.orchestration import get_client
 from prefect.settings import (
     PREFECT_API_SSL_CERT_FILE,
@@ -23,7 +25,7 @@ from prefect.settings import (
 
 from storage.datasets.materialise import Progress
 from tasks.split import _ProgressArtifact
-from tasks.wiring.server import share_certificates, shown
+from tasks.wiring.server import share_certificates, shown, wait_for_it
 
 
 def test_an_error_of_what_is_shown_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
@@ -48,6 +50,20 @@ def test_progress_that_cannot_be_shown_is_left_alone_for_a_while(monkeypatch: py
     for files in range(100):
         bar.show(Progress(files, 100, 0, 0))
     assert len(tries) == 1
+
+
+def test_a_server_that_never_answers_is_given_up_within_the_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MLEBENCH_PATIENCE", "2")
+    monkeypatch.setattr(Client, "send", Client.send)  # `wait_for_it` replaces it
+    wait_for_it()
+    with socket.create_server(("127.0.0.1", 0), backlog=100) as silent:
+        address = f"http://127.0.0.1:{silent.getsockname()[1]}/api"
+        with (
+            temporary_settings({PREFECT_API_URL: address}),
+            get_client(sync_client=True, httpx_settings={"timeout": 600}) as client,
+            pytest.raises(httpx.TimeoutException),
+        ):
+            client._client.get("/work_pools/")
 
 
 def test_what_is_shown_is_not_paid_for_with_new_settings(monkeypatch: pytest.MonkeyPatch) -> None:
