@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import os
+import socket
 import threading
 from collections.abc import Iterator
 from contextlib import closing
@@ -14,10 +15,11 @@ from urllib.parse import quote
 
 import pytest
 
+from common.guard import HOST, basic, names
 from deployments.files import _Handler
-from deployments.server import HOST
 from tests.grading.page.browser import Browser
 
+LOGIN = "mlebench:secret login"
 ACTIVE = "<script>document.title = 'executed'</script>"
 SVG = f'<svg xmlns="http://www.w3.org/2000/svg">{ACTIVE}</svg>'
 EVIL = "\u202e<img src=x onerror=alert(1)>.html"
@@ -49,7 +51,9 @@ def store(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def port(store: Path) -> Iterator[int]:
-    server = ThreadingHTTPServer((HOST, 0), partial(_Handler, directory=str(store)))
+    server = ThreadingHTTPServer((HOST, 0), partial(_Handler, known=(), credential=LOGIN))
+    known = names(server.server_port)
+    server.RequestHandlerClass = partial(_Handler, directory=str(store), known=known, credential=LOGIN)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield server.server_port
     server.shutdown()
@@ -58,7 +62,7 @@ def port(store: Path) -> Iterator[int]:
 
 def get(port: int, path: str, **headers: str) -> tuple[int, dict[str, str], str]:
     with closing(http.client.HTTPConnection(HOST, port, timeout=30)) as connection:
-        connection.request("GET", path, headers=headers)
+        connection.request("GET", path, headers={"Authorization": basic(LOGIN), **headers})
         answer = connection.getresponse()
         fields = {name.lower(): value for name, value in answer.getheaders()}
         return answer.status, fields, answer.read().decode("utf-8", "surrogateescape")
@@ -102,6 +106,12 @@ def test_nothing_outside_is_served(port: int, path: str) -> None:
     assert "secret" not in text
 
 
+def test_what_is_no_request_is_answered(port: int) -> None:
+    with socket.create_connection((HOST, port), timeout=30) as connection:
+        connection.sendall(b"GET / HTTP/9.9\r\n\r\n")
+        assert b" 505 " in connection.makefile("rb").readline()
+
+
 def test_a_list_of_files_with_hostile_names_is_a_list_without_effect(port: int, store: Path) -> None:
     (store / "runs" / "group" / "digits" / "0" / "logs" / "index.html").unlink()
     status, fields, text = get(port, f"{LOGS}/")
@@ -114,6 +124,8 @@ def test_a_list_of_files_with_hostile_names_is_a_list_without_effect(port: int, 
 def test_a_browser_executes_nothing_that_an_agent_left(port: int, store: Path, tmp_path: Path) -> None:
     browser = Browser(tmp_path / "chromium")
     try:
+        browser.call("Network.enable")
+        browser.call("Network.setExtraHTTPHeaders", headers={"Authorization": basic(LOGIN)})
         for name in ("a.html", "a.svg", "a.xhtml", "a.xml", "", quote(EVIL)):
             browser.call("Page.navigate", url=f"http://{HOST}:{port}{LOGS}/{name}")
             browser.wait_for(lambda: browser.run("location.protocol + document.readyState") == "http:complete")
