@@ -22,7 +22,6 @@ from typing import Any
 from common import plain_json
 from common.errors import UserError
 from common.locks import locked
-from common.placement import make_apart
 from common.plain_json import parse_json
 from common.syncing import sync_file_system
 from competitions.preparing.archives.listing import files_on_disk, sizes_on_disk
@@ -102,7 +101,7 @@ class Cache:
                         if entry.name.endswith(PARTIAL):
                             Path(entry.path).unlink()
                     self._reserve(digest, label, size, within_limit, on_wait)
-                    make_apart(str(folder), str(self.folder))  # away from copies that were just removed
+                    folder.mkdir(exist_ok=True)
                     fill(folder)
                     sync_file_system(self.folder)
                 self._note(digest, label, size, "complete")

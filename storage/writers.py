@@ -22,7 +22,6 @@ from typing import IO, Any, NamedTuple
 from common.cloning import link_or_clone
 from common.errors import UserError
 from common.locations import local_path
-from common.placement import Births, make_apart
 from common.syncing import sync_file_system
 from storage.multipart import MultipartWriter, part_size
 
@@ -120,7 +119,7 @@ class Destination:
 
     On a local file system, files are first written under a temporary name, either in the folder `drafts`, which the
     caller has to remove, or next to the final path. With `drafts`, incomplete files of a killed process never become
-    part of a dataset, and the folders at the top are spread over the disk, away from files that were just removed.
+    part of a dataset.
     """
 
     def __init__(self, url: str, drafts: str = "") -> None:
@@ -138,7 +137,6 @@ class Destination:
         self.local = self.fs.protocol in ("file", "local") or "file" in self.fs.protocol
         self.drafts = f"{self.root}/{drafts}" if drafts and self.local else ""
         self._folders: set[str] = set()
-        self._births = Births(os.path.dirname(self.drafts) or None)  # noqa: PTH120
 
     def path(self, name: str) -> str:
         """The path of `name` on the file system."""
@@ -155,22 +153,8 @@ class Destination:
         """Create the folder of `path`, only once for all files in it."""
         folder = path[: path.rindex("/")]
         if folder not in self._folders and self.local:
-            if self.drafts:
-                self._make_top(folder)
-            self._births.folder(folder)
+            _make_folders(folder)
             self._folders.add(folder)
-
-    def _make_top(self, folder: str) -> None:
-        """Create the first two folders on the way, such as public/train, apart from each other on the disk."""
-        top, nursery = self.root, os.path.dirname(self.drafts)  # noqa: PTH120
-        if nursery not in self._folders:
-            os.makedirs(nursery, exist_ok=True)  # noqa: PTH103
-            self._folders.add(nursery)
-        for name in folder[len(self.root) + 1 :].split("/")[:2]:
-            top = f"{top}/{name}"
-            if name and top not in self._folders:
-                make_apart(top, nursery)
-                self._folders.add(top)
 
     def forget(self, path: str) -> None:
         """Forget that folders were created at or below a path, which is removed."""
@@ -234,10 +218,7 @@ class Destination:
             self.fs.pipe_file(path, data)
             return _hashed(data, md5)
         self.make_folder(path)
-        try:
-            if not self._births.file(path, data):
-                return self.write(name, [data], md5)
-        except FileExistsError:
+        if not _write_new(path, data):
             return self.write(name, [data], md5)
         return _hashed(data, md5)
 
@@ -295,6 +276,35 @@ class Destination:
             partial = self.draft(path)
             shutil.copyfile(source, partial)
             os.replace(partial, path)  # noqa: PTH105
+
+
+def _make_folders(folder: str) -> None:
+    """Create a folder and those above it, unless they exist. The one above is usually there."""
+    try:
+        os.mkdir(folder)  # noqa: PTH102
+    except FileExistsError:
+        if not os.path.isdir(folder):  # noqa: PTH112
+            raise
+    except OSError:  # some systems have another error than EEXIST for what exists, such as EROFS
+        os.makedirs(folder, exist_ok=True)  # noqa: PTH103
+
+
+def _write_new(path: str, data: bytes) -> bool:
+    """Write a complete new file in one call. Returns False, and leaves no file, if it exists or does not fit."""
+    try:
+        descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
+    except FileExistsError:
+        return False
+    try:
+        whole = os.write(descriptor, data) == len(data)
+    except BaseException:
+        os.unlink(path)  # noqa: PTH108
+        raise
+    finally:
+        os.close(descriptor)
+    if not whole:
+        os.unlink(path)  # noqa: PTH108
+    return whole
 
 
 def _hashed(data: bytes | memoryview, md5: bool) -> Written:
