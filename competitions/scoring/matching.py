@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from competitions.scoring.permutations import LEAST, permutation
 from competitions.tables.arrays import order_as, ordered, whole
 
 if TYPE_CHECKING:
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 def positions_among(submitted: pd.Series, expected: pd.Series) -> NDArray[np.intp] | None:
     """Like `positions`, of ids among which there are others, which may repeat, and only of text."""
     given, wanted = strings(submitted), strings(expected)
-    return None if given is None or wanted is None else permutation(given, wanted)
+    return None if given is None or wanted is None else _of_texts(given, wanted)
 
 
 def positions(submitted: pd.Series, expected: pd.Series) -> NDArray[np.intp] | None:
@@ -114,12 +113,14 @@ def _of_numbers(given: NDArray[Any], wanted: NDArray[Any]) -> NDArray[np.intp] |
 
 
 def _of_texts(given: pa.Array, wanted: pa.Array) -> NDArray[np.intp] | None:
+    """For each wanted text its position among the given ones; None unless each is wanted once and given once."""
     import pyarrow.compute as pc
 
-    if len(given) >= LEAST and (places := permutation(given, wanted)) is not None:
-        return places
-    found = pc.index_in(wanted, value_set=given)
-    if found.null_count:
+    codes = pc.index_in(given, value_set=wanted).to_numpy(zero_copy_only=False)
+    known = np.flatnonzero(~np.isnan(codes)) if codes.dtype.kind == "f" else np.arange(len(codes))
+    codes = codes[known].astype(np.intp)
+    if len(codes) != len(wanted) or (np.bincount(codes, minlength=len(wanted)) != 1).any():
         return None
-    rows: NDArray[np.intp] = found.to_numpy(zero_copy_only=False).astype(np.intp)
-    return rows if np.bincount(rows, minlength=len(rows)).max(initial=1) == 1 else None
+    rows = np.empty(len(wanted), dtype=np.intp)
+    rows[codes] = known
+    return rows

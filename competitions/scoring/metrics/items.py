@@ -10,8 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from competitions.scoring.permutations import join, texts_of
-from competitions.tables.arrays import WORD, offsets_of, text_of
+from competitions.tables.arrays import offsets_of, text_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -152,45 +151,6 @@ def keys_of_known(a: Items, b: Items) -> tuple[NDArray[np.int64], Known]:
     places = np.flatnonzero(found >= 0)
     rows = b.rows[places]
     return a.rows * count + encoded.indices.to_numpy(), Known(places, rows, rows * count + found[places])
-
-
-def partners(a: Items, b: Items) -> NDArray[np.int64] | None:
-    """For each item of `a` the place of the equal item of the same row in `b`, shape (m,).
-
-    None if items do not pair one to one, or are not short text: then `joint_keys` compares them in general.
-
-    >>> import pyarrow as pa
-    >>> partners(split_items(pa.array(["xy x"])), split_items(pa.array(["x xy"])))
-    array([1, 0])
-    """
-    mine, others = _words_of(a.values), _words_of(b.values)
-    if mine is None or others is None or len(mine) != len(others) or not len(mine):
-        return None
-    rows, their_rows = a.rows, b.rows
-    hashes, their_hashes = _mixed(mine, rows), _mixed(others, their_rows)
-    place = join(their_hashes, hashes)
-    if place is None:
-        return None
-    # Hashes may be equal by chance.
-    return place if (rows == their_rows[place]).all() and (mine == others[place]).all() else None
-
-
-def _words_of(values: list[Hashable] | pa.Array) -> NDArray[np.uint64] | None:
-    """Texts of at most eight bytes as numbers, which are equal if the texts are; None for other items."""
-    import pyarrow as pa
-
-    if isinstance(values, list) or not pa.types.is_string(values.type) or values.null_count or not len(values):
-        return None
-    texts = texts_of(values)
-    # Zeros follow a short text.
-    return None if texts.lengths.max() > WORD or b"\0" in memoryview(values.buffers()[2]).tobytes() else texts.word(0)
-
-
-def _mixed(words: NDArray[np.uint64], rows: NDArray[np.int64]) -> NDArray[np.uint64]:
-    """A hash of word and row, by multiplication with odd numbers."""
-    mixed = (words ^ (words >> np.uint64(29))) * np.uint64(0x9E3779B97F4A7C15)
-    mixed += rows.astype(np.uint64) * np.uint64(0xBF58476D1CE4E5B9)
-    return (mixed ^ (mixed >> np.uint64(32))) * np.uint64(0x94D049BB133111EB)
 
 
 def count_distinct(a: Items, b: Items) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:

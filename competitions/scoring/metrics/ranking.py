@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from competitions.scoring.metrics.items import Items, joint_keys, keys_of_known, partners
+from competitions.scoring.metrics.items import Items, joint_keys, keys_of_known
 from competitions.scoring.metrics.ranks import average_ranks
 from competitions.tables.arrays import ordered
 
@@ -158,9 +158,7 @@ def kendall_tau_orders(truth: Sequence[Sequence[str]] | Items, predicted: Sequen
     true, guesses = Items.of(truth), Items.of(predicted)
     if len(true.sizes) != len(guesses.sizes):
         raise ValueError(f"{len(true.sizes)} and {len(guesses.sizes)} rows")
-    where = partners(true, guesses)
-    if where is None:
-        where = _places(true, guesses)
+    where = _places(true, guesses)
     starts = np.cumsum(guesses.sizes) - guesses.sizes
     ranks = where - np.repeat(starts, true.sizes)
     pairs = int((true.sizes * (true.sizes - 1)).sum())

@@ -56,7 +56,6 @@ HELPERS = {
     "items.factorized": "test_many_rows",
     "items.joint_keys": "test_many_rows",
     "items.keys_of_known": "test_many_rows",
-    "items.partners": "test_ranking",
     "items.split_items": "test_many_rows",
     "pairing.first_come": "test_many_rows",
     "pairing.pairs_of_equal": "test_many_rows",

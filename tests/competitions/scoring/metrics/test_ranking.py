@@ -13,7 +13,7 @@ from scipy.stats import kendalltau
 from sklearn import metrics as sk
 
 from competitions.scoring.metrics.bias import bias_auc
-from competitions.scoring.metrics.items import Items, partners
+from competitions.scoring.metrics.items import Items
 from competitions.scoring.metrics.ranking import (
     average_precision,
     kendall_tau_orders,
@@ -145,7 +145,6 @@ def test_kendall_tau_of_columns_of_text_is_that_of_lists(seed: int) -> None:
         Items(pa.array(list(chain.from_iterable(side)), pa.string()), Items.of(side).sizes) for side in (rows, guesses)
     ]
     assert kendall_tau_orders(*sides) == kendall_tau_orders(rows, guesses) == expected
-    assert partners(*(Items.of(side) for side in (rows, guesses))) is None
 
 
 def test_power_mean() -> None:
