@@ -68,8 +68,4 @@ def __getattr__(name: str) -> Any:
 _forget_working_directory()
 _import_packages()
 
-from common.starting import collect_seldom  # noqa: E402  (from where this module lies)
-
-collect_seldom()  # Prefect and a flow are much to look through for garbage
-
 __all__ = ["attempt", "benchmark", "full_benchmark", "grading", "nightly", "preparation", "recovery"]

@@ -18,7 +18,6 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pyarrow import csv
 
-from competitions.tables import memory
 from competitions.tables.arrays import text_of, whole
 
 if TYPE_CHECKING:
@@ -51,9 +50,6 @@ FLOAT_DIGITS = 100
 """Characters of a float from which it is left to pandas."""
 _ORDINARY = 16  # characters of a float with at most 15 digits and a point
 _WITNESSES = 50  # number of values inspected to decide that a column is text
-
-
-memory.choose()
 
 
 class Unusual(Exception):

@@ -21,7 +21,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from common.heap import retain_freed_memory
 from storage.datasets.checkpoint import DRAFTS, Checkpoint, Size
 from storage.datasets.commit import (
     bytes_of,
@@ -35,7 +34,6 @@ from storage.datasets.declare import declare, run_prepare
 from storage.datasets.execute import execute
 from storage.datasets.job import Job, download_of, load_competition
 from storage.datasets.manifest import Columns, columns_of, manifest_of, table_of
-from storage.datasets.memory import few_collections
 from storage.datasets.plan import Chunk, plan, unpack
 from storage.datasets.traces import hidden_paths, written_in_order
 from storage.writers import Destination
@@ -126,7 +124,6 @@ def materialise(
     return manifest
 
 
-@few_collections()
 def materialise_here(job: Job) -> pa.Table:
     """`materialise` for a job without a key, by this process and helpers on this machine, without a checkpoint.
 
@@ -141,7 +138,6 @@ def materialise_here(job: Job) -> pa.Table:
     remove_commit_marker(destination)
     clear_destination(destination)
     download = download_of(job)
-    retain_freed_memory()
     count = helpers_for(job.raw, job.out, download)
     with Helpers(job.raw, job.out, count) as helpers:
         if has_files_to_copy(download):

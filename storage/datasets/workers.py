@@ -7,7 +7,6 @@ client's content key. It therefore refuses the work, and has to be restarted. Wh
 
 from __future__ import annotations
 
-import gc
 import hashlib
 import platform
 import re
@@ -22,8 +21,6 @@ from typing import Any
 
 from distributed.diagnostics.plugin import WorkerPlugin
 
-from common.heap import retain_freed_memory
-from common.starting import COLLECTIONS
 from storage.datasets.cluster import ONE_MACHINE
 from storage.datasets.job import CodeMismatch
 
@@ -101,15 +98,10 @@ def _version(name: str, module: str) -> str:
 
 
 def prepare_process() -> None:
-    """Import what every chunk needs, and tune the process: its memory and its garbage collection."""
+    """Import what every chunk needs."""
     for name in _PRELOADED:
         import_module(name)
     environment()
-    # These objects live as long as the process, so exclude them from garbage collection.
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(*COLLECTIONS)
-    retain_freed_memory()
 
 
 @cache  # global, because it must run once per worker process
