@@ -16,8 +16,8 @@ from sandbox.supervision import endings
 from sandbox.supervision.endings import EndReason
 
 TABLE = Path("/proc/sys/fs/file-nr")
-LEAST, MOST = 1024, 1 << 16
-"""What programs expect at least, and what even an engine without root may give."""
+LEAST, MOST = 1024, 4096
+"""What programs expect at least, and the kernel's own hard limit, beyond which some engines cannot raise it."""
 SHARE = 0.5
 """Share of the table that is for agents."""
 FREE = 0.2
