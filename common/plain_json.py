@@ -1,8 +1,9 @@
 """Read JSON that others wrote, and write JSON that every program can read.
 
-Infinities and NaN, which JSON does not have, are the texts "Infinity", "-Infinity" and "NaN", as in the JSON of Protocol
-Buffers and of pydantic (`ser_json_inf_nan="strings"`). Null would turn them into no value, although an infinite score
-has a medal. Python's own writer leaves out the quotation marks, and `jq`, browsers and most databases refuse that.
+Infinities and NaN, which JSON does not have, are the texts "Infinity", "-Infinity" and "NaN", as in the JSON of
+Protocol Buffers and of pydantic (`ser_json_inf_nan="strings"`). Null would turn them into no value, although an
+infinite score has a medal. Python's own writer leaves out the quotation marks, and `jq`, browsers and most databases
+refuse that.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from tasks.wiring.logs import outlast_worker
 _PASSING = (502, 503, 504)  # of a proxy before the server; 500 is an error of the server, which stays
 _LONGEST_PAUSE = 15.0
 _TRIES = 2
-"""Retries of Prefect's clients: a busy server answers then. We repeat ourselves what has to arrive, see `wait_for_it`."""
+"""Retries of Prefect's clients: a busy server answers then. What has to arrive is repeated by `wait_for_it`."""
 _waits: ContextVar[bool] = ContextVar("waits for the server", default=True)
 
 
