@@ -21,13 +21,13 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from common.concurrency import parallel_map
 from common.errors import UserError, explained, invalid_yaml, one_line
 from competitions.editions import EDITIONS, Edition, text_of
 from competitions.errors import BadCompetition
 from competitions.facts import CompetitionFacts
 from competitions.fingerprints import Closure, closure, digest, module_file, shown
 from competitions.sharing import depends_on_edition
-from competitions.tables.threads import on_all_cores
 
 if TYPE_CHECKING:
     from competitions.preparing.declaration import Preparation
@@ -207,7 +207,7 @@ class Competition(BaseModel):
             return self.score(submission, self._kept_answers(prepared), edition)
         # An error of the answers comes before one of the submission: it is not the agent's.
         reading = [partial(self._kept_answers, prepared), partial(self.read_submission, submission)]
-        answers, table = on_all_cores(lambda read: read(), reading)
+        answers, table = parallel_map(lambda read: read(), reading)
         return self.score_table(table, answers, edition)
 
     def answers(self, prepared: Path, kept: Path | None = None) -> Any:

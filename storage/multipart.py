@@ -11,7 +11,7 @@ import hashlib
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
-from common.windows import Budget
+from common.concurrency import Budget
 
 MAX_PARTS = 10_000
 MAX_BYTES = 5 << 40

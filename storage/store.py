@@ -26,9 +26,9 @@ from typing import Any, TypeVar
 
 from common import plain_json
 from common.causes import cause_of, patiently
+from common.concurrency import bounded_map
 from common.errors import UserError
 from common.locations import absolute_url, local_path
-from common.windows import windowed
 from competitions.preparing.archives.listing import files_below
 from storage.dataset import Dataset
 from storage.exclusive import creates_once
@@ -223,7 +223,7 @@ class Store:
         """Yield the results of calls that wait for the store, in order. On a local store, they run one by one."""
         if self.top.local:
             return (call() for call in calls)
-        return windowed(((0, call) for call in calls), count=UPLOADS, total=0)
+        return bounded_map(((0, call) for call in calls), count=UPLOADS, total=0)
 
     def read_json(self, url: str) -> Any | None:
         """The content of a small JSON file; None if it does not exist. Raises `InvalidJson` for a damaged file."""
@@ -261,7 +261,7 @@ class Store:
         calls = (
             (min(path.stat().st_size, WHOLE), partial(self.put, f"{url}/{name}", path)) for name, path in files.items()
         )
-        for _ in windowed(calls, count=1 if self.top.local else UPLOADS, total=IN_FLIGHT):
+        for _ in bounded_map(calls, count=1 if self.top.local else UPLOADS, total=IN_FLIGHT):
             pass
 
     def remove(self, url: str) -> None:

@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pyarrow import csv
 
+from common.concurrency import WORKERS, end_threads, ordered_map, table_threads
 from common.heap import release_freed_memory
 from competitions.tables import pieces
 from competitions.tables.arrays import MANY, text_of, whole
@@ -36,7 +37,6 @@ from competitions.tables.csv_types import inference_rows
 from competitions.tables.known_rows import KnownRows, require_text_at_ends
 from competitions.tables.parts import Parts
 from competitions.tables.pieces import Buffers, Piece
-from competitions.tables.threads import WORKERS, end_threads, in_order, table_threads
 from competitions.tables.wide import numbers_of
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ def _read(
         known = known if known and known.name == names[0] else None
         work = partial(_parsed, names=names, chosen=chosen, buffers=buffers, rules=rules)
         parts = [Parts(count) for _ in chosen]
-        each: Callable[..., Any] = partial(in_order, table_threads(), ahead=WORKERS) if count > 1 else map
+        each: Callable[..., Any] = partial(ordered_map, table_threads(), ahead=WORKERS) if count > 1 else map
         cuts = cut(file)
         if known:
             select = partial(_selected, known=known, columns=len(names), buffers=buffers)

@@ -16,8 +16,8 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from common.concurrency import WORKERS, ordered_map
 from competitions.tables.arrays import text_of, whole
-from competitions.tables.threads import WORKERS, in_order
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -87,7 +87,7 @@ def pieces(frames: Iterable[pd.DataFrame], options: dict[str, Any]) -> Iterator[
     header = options.get("header", True)
     parts = enumerate(part for whole in frames for part in slices(whole))
     with ThreadPoolExecutor(WORKERS) as pool:
-        yield from in_order(
+        yield from ordered_map(
             pool, lambda part: text(part[1], {**options, "header": False if part[0] else header}), parts, WORKERS
         )
 

@@ -27,8 +27,8 @@ from pathlib import Path
 from typing import Any
 
 from common import plain_json
+from common.concurrency import end_threads
 from competitions.competition import Competition
-from competitions.tables.threads import end_threads
 from grading.workers.endings import Phase, grader_error, halves_ended, was_killed, worker_ended
 from grading.workers.limits import Bounds, resident_bytes
 from grading.workers.worker import serve

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from common.concurrency import bounded_map
 from common.errors import UserError
 from common.units import listed
-from common.windows import windowed
 from competitions.competition import Competition
 from competitions.editions import Edition
 from storage.dataset import Dataset
@@ -195,7 +195,7 @@ def _written(
             return destination.copy(name, file, name in checked, each.bytes)
 
     calls = ((min(each.bytes, BLOCK), partial(write, each)) for each in files)
-    written = windowed(calls, count=_READERS if destination.local else UPLOADS, total=IN_FLIGHT)
+    written = bounded_map(calls, count=_READERS if destination.local else UPLOADS, total=IN_FLIGHT)
     for each, one in zip(files, written, strict=True):
         count, size = count + 1, size + one.bytes
         on_progress(Progress(count, len(files), size, total))

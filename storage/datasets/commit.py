@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from common import plain_json
-from competitions.tables.threads import on_all_cores
+from common.concurrency import parallel_map
 from storage.datasets.checkpoint import FOLDER
 from storage.datasets.traces import remove_traces
 from storage.writers import Destination
@@ -51,7 +51,7 @@ def commit(
 
     # Both take a while if there are many files.
     works: list[Callable[[], object]] = [partial(remove_traces, destination, manifest, hidden), write]
-    on_all_cores(lambda work: work(), works)
+    parallel_map(lambda work: work(), works)
     if job.key:
         destination.sync()
     marker = {

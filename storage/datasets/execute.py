@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from common.windows import windowed
+from common.concurrency import bounded_map
 from competitions.preparing.archives.containers import Container, DirectoryContainer, RemoteDirectory
 from competitions.preparing.archives.zips import ZipContainer
 from competitions.preparing.declaration import Archive, Content, Derived, Pass
@@ -137,7 +137,7 @@ def _upload(copies: Copies, container: Container, destination: Destination) -> l
     """Copy to an object store. While some files are uploaded, the next ones are read."""
     uploads = _random_uploads if container.random_access else _sequential_uploads
     calls = uploads(copies, container, destination)
-    done = dict(windowed(calls, count=UPLOADS, total=IN_FLIGHT))
+    done = dict(bounded_map(calls, count=UPLOADS, total=IN_FLIGHT))
     return [done[row] for row in range(len(copies.names))]
 
 
@@ -204,7 +204,7 @@ def _take(same: Same, destination: Destination) -> None:
         for place, path in takes:
             destination.take(place, path)
     else:  # the server copies
-        for _ in windowed(((0, partial(destination.take, *each)) for each in takes), count=UPLOADS, total=1):
+        for _ in bounded_map(((0, partial(destination.take, *each)) for each in takes), count=UPLOADS, total=1):
             pass
 
 

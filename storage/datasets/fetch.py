@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from common.windows import windowed
+from common.concurrency import bounded_map
 from storage.cache import PARTIAL
 from storage.store import Store
 from storage.writers import IN_FLIGHT, UPLOADS, HashingWriter, StoreError, read_whole
@@ -46,7 +46,7 @@ def fetch_all(store: Store, url: str, files: Iterable[tuple[str, int, str]], fol
     )
     with contextlib.ExitStack() as unfinished:
         draft: _Draft | None = None
-        for file, data in windowed(_calls(store.top.fs, todo), count=UPLOADS, total=IN_FLIGHT):
+        for file, data in bounded_map(_calls(store.top.fs, todo), count=UPLOADS, total=IN_FLIGHT):
             if data is None:
                 continue
             draft = draft or unfinished.enter_context(_Draft(file))

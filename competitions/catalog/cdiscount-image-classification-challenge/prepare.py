@@ -14,12 +14,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from common.concurrency import prefetch
 from competitions.editions import Edition
 from competitions.errors import DownloadError
 from competitions.preparing.declaration import Params, Pass, Preparation
 from competitions.preparing.download import Download
 from competitions.preparing.holdout import hold_out
-from competitions.tables.threads import ahead
 
 from . import bson
 
@@ -31,7 +31,7 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     with raw.open_file("train.bson") as file:
         pairs = (
             (bson.integer(product, "_id"), bson.integer(product, "category_id"))
-            for product in chain.from_iterable(ahead(groups(file)))
+            for product in chain.from_iterable(prefetch(groups(file)))
         )
         values = np.fromiter(chain.from_iterable(pairs), dtype=np.int64)
     products = pd.DataFrame(values.reshape(-1, 2), columns=["_id", "category_id"])
@@ -67,7 +67,7 @@ def divided(raw: Download, in_test: NDArray[np.bool_]) -> Iterator[tuple[int, by
     """Yield the next documents for the training set (0), its first ones alone (1), and the test set (2)."""
     start = shown = 0
     with raw.open_file("train.bson") as file:
-        for products in ahead(groups(file)):
+        for products in prefetch(groups(file)):
             held = in_test[start : start + len(products)].tolist()
             start += len(products)
             train = [product for product, is_test in zip(products, held, strict=True) if not is_test]

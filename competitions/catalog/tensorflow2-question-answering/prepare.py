@@ -9,12 +9,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from common.concurrency import prefetch
 from competitions.editions import Edition
 from competitions.errors import DownloadError
 from competitions.preparing.declaration import Params, Pass, Preparation
 from competitions.preparing.download import Download
 from competitions.preparing.holdout import hold_out
-from competitions.tables.threads import ahead
 
 from .questions import Question, parse, text_of
 
@@ -48,7 +48,7 @@ class Reading:
         """Yield the texts of the train part (0), of the questions (1) and of the answers (2) of the test part."""
         rows: list[tuple[str, str]] = []
         # One thread inflates, one checks and formats, and this one writes.
-        for texts in ahead(divided(ahead(groups(self._raw), 4)), AHEAD):
+        for texts in prefetch(divided(prefetch(groups(self._raw), 4)), AHEAD):
             rows.extend(texts.rows)
             for number, some in enumerate((texts.train, texts.questions, texts.answers)):
                 for text in some:

@@ -2,6 +2,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from common.concurrency import parallel_map
 from competitions.editions import Edition
 from competitions.scoring.cells import joined, texts
 from competitions.scoring.checks import align, require_columns
@@ -9,7 +10,6 @@ from competitions.scoring.compound_cells import rle_columns
 from competitions.scoring.metrics.rle_columns import RleMasks, dices
 from competitions.scoring.metrics.volumes import hausdorff_of_voxels
 from competitions.scoring.reading import Reads
-from competitions.tables.threads import on_all_cores
 
 from .scans import Scans, batches
 
@@ -39,12 +39,12 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> 
         masks = rle_columns(table, "predicted", pixels[: len(table)], missing="", strict=strict)
         return masks, Scans.of(texts(table, "id"), masks, (widths, heights))
 
-    (truth, true), (predicted, found) = on_all_cores(masks_and_scans, (answers, submission))
+    (truth, true), (predicted, found) = parallel_map(masks_and_scans, (answers, submission))
 
     def distances(some: slice) -> NDArray[np.float64]:
         return hausdorff_of_voxels(true.voxels(some, edition), found.voxels(some, edition), true.shapes[some])
 
-    of_scans = np.concatenate([*on_all_cores(distances, batches(true, found)), []])
+    of_scans = np.concatenate([*parallel_map(distances, batches(true, found)), []])
     return 0.4 * mean(dices(truth, predicted, empty=np.nan)) + 0.6 * (1 - mean(of_scans))
 
 

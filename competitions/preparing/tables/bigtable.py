@@ -21,6 +21,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from pandas.api.types import union_categoricals
 
+from common.concurrency import WORKERS, ordered_map
 from competitions.errors import DownloadError
 from competitions.preparing.declaration import Content
 from competitions.preparing.download import BY_EDITION, Download
@@ -28,7 +29,6 @@ from competitions.preparing.tables.scratch_rows import Rows, ScratchRows
 from competitions.tables import csv_blocks, csv_text
 from competitions.tables.arrays import offsets_of, text_of
 from competitions.tables.csv_types import Types, inference_rows
-from competitions.tables.threads import WORKERS, in_order
 
 _MOST = 4 << 20  # bytes of rows that are formatted together
 _AHEAD = 32 << 20  # bytes of text waiting to be formatted
@@ -134,10 +134,10 @@ class _Formatted:
             if plan:
                 pieces = csv_blocks.cut(file, self.block_rows, most)
                 work = partial(self._parsed, plan, types=types, keep=keep)
-                yield from in_order(pool, work, pieces, lambda piece: min(WORKERS, _AHEAD // len(piece.text) + 1))
+                yield from ordered_map(pool, work, pieces, lambda piece: min(WORKERS, _AHEAD // len(piece.text) + 1))
             else:
                 frames = enumerate(self._frames(file))
-                yield from in_order(pool, lambda each: _block_of(*each, types, keep), frames, WORKERS)
+                yield from ordered_map(pool, lambda each: _block_of(*each, types, keep), frames, WORKERS)
 
     def _frames(self, file: IO[bytes]) -> Iterator[pd.DataFrame]:
         bounded = _Bounded(file, self._name)

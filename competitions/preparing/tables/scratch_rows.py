@@ -21,8 +21,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from common.concurrency import WORKERS, ordered_map
 from competitions.tables.arrays import offsets_of, text_of
-from competitions.tables.threads import WORKERS, in_order
 
 WINDOW = 64 << 20
 """Bytes of a result that are put in order at a time, with what the order of their rows takes."""
@@ -64,7 +64,7 @@ class ScratchRows:
             for window in self._windows(rows):
                 finished = partial(_finished, _rows(window.lengths, window.text), finish=finish)
                 pieces = (window.places[some] for some in _ranges(len(window.places), window.lengths_of, _PIECE))
-                yield from in_order(pool, finished, pieces, WORKERS)
+                yield from ordered_map(pool, finished, pieces, WORKERS)
 
     def _windows(self, rows: Rows) -> Iterator[_Window]:
         """Yield the rows, in their order, with text of about `WINDOW` bytes at a time."""

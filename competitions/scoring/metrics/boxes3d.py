@@ -10,9 +10,9 @@ import pandas as pd
 import shapely
 from numpy.typing import NDArray
 
+from common.concurrency import parallel_map
 from competitions.scoring.metrics.pairing import pairs_of_equal
 from competitions.scoring.metrics.rectangles import shared_areas
-from competitions.tables.threads import on_all_cores
 
 _RIGHT_ANGLE = 1e-8  # square metres
 _POLYGONS = 2000  # pairs of polygons intersected at a time
@@ -181,7 +181,7 @@ def _ground_overlaps(p: NDArray[np.float64], q: NDArray[np.float64]) -> NDArray[
         return found
 
     parts = [slice(start, start + _POLYGONS) for start in range(0, len(p), _POLYGONS)]
-    return areas(slice(None)) if len(parts) < 2 else np.concatenate(on_all_cores(areas, parts))
+    return areas(slice(None)) if len(parts) < 2 else np.concatenate(parallel_map(areas, parts))
 
 
 def _nearly_ground_overlaps(p: NDArray[np.float64], q: NDArray[np.float64]) -> NDArray[np.float64]:

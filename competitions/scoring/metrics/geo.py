@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from competitions.tables.threads import on_all_cores
+from common.concurrency import parallel_map
 
 _BLOCK = 1 << 16  # directions at a time, so that what is computed of them stays in the processor's cache
 
@@ -57,7 +57,7 @@ def angular_distance(
 
     starts = range(0, len(a), _BLOCK)
     if len(starts) > 1:
-        on_all_cores(compute, starts)
+        parallel_map(compute, starts)
     elif starts:
         compute(0)
     return angles

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from rapidfuzz.distance import Levenshtein
 from rapidfuzz.process import cpdist
 
+from common.concurrency import prefetch
 from competitions.scoring.metrics.items import Items, count_distinct, factorized, split_items
-from competitions.tables.threads import ahead
 
 _ROWS = 8_000  # texts that are Python strings at a time, in memory that the next ones use again
 _AHEAD = 2  # parts of so many rows that wait to be compared
@@ -69,7 +69,7 @@ def _distances_of_strings(truth: pa.Array, predicted: pa.Array, rows: NDArray[np
         return start + places, ours, theirs
 
     # To make Python strings and to compare them holds the GIL, to find those that differ does not.
-    for places, ours, theirs in ahead(map(different, range(0, len(truth), _ROWS)), _AHEAD):
+    for places, ours, theirs in prefetch(map(different, range(0, len(truth), _ROWS)), _AHEAD):
         texts = (side.to_numpy(zero_copy_only=False) for side in (ours, theirs))
         distances[places] = cpdist(*texts, scorer=Levenshtein.distance, dtype=np.int64)
     return distances

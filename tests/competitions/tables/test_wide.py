@@ -14,8 +14,8 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+from common.concurrency import end_threads
 from competitions.tables import columns, pieces, wide
-from competitions.tables.threads import end_threads
 from tests.competitions.tables.random_tables import FLOATS, HARD_NUMBERS, ODD, WHOLE, outcome, quoted, read, spelled
 
 pytestmark = pytest.mark.usefixtures("small_pieces")

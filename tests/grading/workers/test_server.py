@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
+from common.concurrency import table_threads
 from competitions import registry
 from competitions.competition import Competition
-from competitions.tables.threads import table_threads
 from grading.workers.limits import Bounds
 from grading.workers.server import Server
 from tests.prepared import PreparedCompetitions

@@ -10,8 +10,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
+from common.concurrency import WORKERS, end_threads, parallel_map, prefetch, table_threads
 from competitions.tables import columns, pieces
-from competitions.tables.threads import WORKERS, ahead, end_threads, on_all_cores, table_threads
 
 
 def test_the_next_value_is_computed_while_one_is_used() -> None:
@@ -22,7 +22,7 @@ def test_the_next_value_is_computed_while_one_is_used() -> None:
         computed.set()
         yield 1
 
-    found = ahead(values())
+    found = prefetch(values())
     assert next(found) == 0
     assert computed.wait(60)
     assert list(found) == [1]
@@ -30,7 +30,7 @@ def test_the_next_value_is_computed_while_one_is_used() -> None:
 
 @pytest.mark.parametrize("values", [[], [None], [1, 2, 3], [[], [0]]])
 def test_all_values_come_in_order(values: list[object]) -> None:
-    assert list(ahead(values)) == values
+    assert list(prefetch(values)) == values
 
 
 @pytest.mark.parametrize("count", [1, 3, 20])
@@ -46,7 +46,7 @@ def test_no_more_than_some_are_computed_ahead(count: int) -> None:
                 enough.set()
             yield number
 
-    found = ahead(values(), count)
+    found = prefetch(values(), count)
     for wanted in range(10):
         assert next(found) == wanted
         assert enough.wait(60), "as many as it may"
@@ -61,7 +61,7 @@ def test_an_error_comes_after_the_values_before_it(count: int) -> None:
         yield 0
         raise ValueError("damaged")
 
-    found = ahead(values(), count)
+    found = prefetch(values(), count)
     assert next(found) == 0
     with pytest.raises(ValueError, match="damaged"):
         next(found)
@@ -69,7 +69,7 @@ def test_an_error_comes_after_the_values_before_it(count: int) -> None:
 
 @pytest.mark.parametrize("count", [1, 3])
 def test_no_thread_remains_when_it_is_closed_early(count: int) -> None:
-    found = ahead(range(10), count)
+    found = prefetch(range(10), count)
     assert next(found) == 0
     found.close()  # type: ignore[attr-defined]  # it is a generator
     assert not [each for each in threading.enumerate() if each.name.startswith("ahead")]
@@ -80,12 +80,12 @@ class TestOnAllCores:
 
     @pytest.mark.parametrize("count", [0, 1, 5])
     def test_every_value_is_computed(self, count: int) -> None:
-        assert on_all_cores(lambda value: value * value, range(count)) == [value * value for value in range(count)]
+        assert parallel_map(lambda value: value * value, range(count)) == [value * value for value in range(count)]
 
     @pytest.mark.skipif(WORKERS < 2, reason="one core")
     def test_two_are_computed_at_the_same_time(self) -> None:
         both = threading.Barrier(2, timeout=60)
-        assert sorted(on_all_cores(lambda _: both.wait(), range(2))) == [0, 1]
+        assert sorted(parallel_map(lambda _: both.wait(), range(2))) == [0, 1]
 
     @pytest.mark.parametrize("started", [0, 2])
     def test_without_threads_the_rest_is_computed_by_this_one(
@@ -101,7 +101,7 @@ class TestOnAllCores:
             return submit(self, function, value)
 
         monkeypatch.setattr(ThreadPoolExecutor, "submit", limited)
-        assert on_all_cores(lambda value: -value, range(5)) == [0, -1, -2, -3, -4]
+        assert parallel_map(lambda value: -value, range(5)) == [0, -1, -2, -3, -4]
         assert len(calls) == started
 
     def test_an_error_of_the_function_is_raised(self) -> None:
@@ -109,7 +109,7 @@ class TestOnAllCores:
             raise RuntimeError(f"value {value}")
 
         with pytest.raises(RuntimeError, match="value 0"):
-            on_all_cores(fails, range(3))
+            parallel_map(fails, range(3))
 
 
 def test_without_threads_values_come_without_being_computed_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,7 +117,7 @@ def test_without_threads_values_come_without_being_computed_ahead(monkeypatch: p
         raise RuntimeError("can't start new thread")
 
     monkeypatch.setattr(ThreadPoolExecutor, "submit", refused)
-    assert list(ahead(range(3))) == [0, 1, 2]
+    assert list(prefetch(range(3))) == [0, 1, 2]
 
 
 def test_threads_end_and_begin_again() -> None:

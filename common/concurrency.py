@@ -1,10 +1,19 @@
-"""Iteration over what threads compute, in order."""
+"""Calls in threads whose results come in order, with a bound on what is under way.
+
+| function | yields | bound |
+|---|---|---|
+| `ordered_map` | results of a function for many values, by a pool of the caller | results that wait |
+| `bounded_map` | results of calls, mostly requests to a store | number of calls, and bytes that they hold |
+| `prefetch` | the values of an iterator, the next ones of which a thread computes | values that wait |
+| `parallel_map` | a list of results of a function, computed on all cores | none |
+"""
 
 from __future__ import annotations
 
 import os
+import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from functools import cache
 from typing import TypeVar
@@ -34,7 +43,7 @@ def end_threads() -> None:
 os.register_at_fork(after_in_child=table_threads.cache_clear)  # threads stay behind
 
 
-def in_order(
+def ordered_map(
     pool: Executor, function: Callable[[V], T], values: Iterable[V], ahead: int | Callable[[V], int]
 ) -> Iterator[T]:
     """Yield `function(value)` for each value, in order, while the next ones are computed.
@@ -55,7 +64,7 @@ def in_order(
             future.cancel()
 
 
-def ahead(values: Iterable[T], count: int = 1) -> Iterator[T]:
+def prefetch(values: Iterable[T], count: int = 1) -> Iterator[T]:
     """Yield the values, while a thread computes the next ones: at most `count` of them, besides the one in use.
 
     Where no thread can be started, this one computes them.
@@ -66,7 +75,7 @@ def ahead(values: Iterable[T], count: int = 1) -> Iterator[T]:
     def following() -> list[T]:
         return next(([value] for value in iterator), end)
 
-    with ThreadPoolExecutor(1, "ahead") as pool:
+    with ThreadPoolExecutor(1, "prefetch") as pool:
         calls: deque[Future[list[T]]] = deque()
         try:
             calls.extend(pool.submit(following) for _ in range(count))
@@ -82,7 +91,7 @@ def ahead(values: Iterable[T], count: int = 1) -> Iterator[T]:
                 call.cancel()
 
 
-def on_all_cores(function: Callable[[V], T], values: Iterable[V]) -> list[T]:
+def parallel_map(function: Callable[[V], T], values: Iterable[V]) -> list[T]:
     """`function(value)` for each value, in order. Where no threads can be started, this one computes the rest.
 
     It pays if the function leaves the interpreter to others, as large operations of NumPy, SciPy and Arrow do.
@@ -95,3 +104,54 @@ def on_all_cores(function: Callable[[V], T], values: Iterable[V]) -> list[T]:
         except RuntimeError:  # under a limit of memory
             pass
         return [*(call.result() for call in calls), *(function(value) for value in values[len(calls) :])]
+
+
+def bounded_map(calls: Iterable[tuple[int, Callable[[], T]]], *, count: int, total: int) -> Generator[T, None, None]:
+    """Yield the results of `calls`, in order, while the next calls run in threads.
+
+    Args:
+        calls: the bytes that each call or its result holds in memory, and the call. The iterable is advanced in the
+            caller's thread, one call ahead of the window, so it can be endless.
+        count: number of calls under way at most.
+        total: number of bytes under way at most. A call with more bytes runs alone.
+
+    An error is raised when it is the turn of its call. Calls that have not begun are then cancelled, and those that
+    have are waited for.
+    """
+    waiting: deque[tuple[int, Future[T]]] = deque()
+    held = 0
+    with ThreadPoolExecutor(count) as pool:
+        try:
+            for size, call in calls:
+                while waiting and (len(waiting) >= count or held + size > total):
+                    freed, future = waiting.popleft()
+                    yield future.result()
+                    held -= freed
+                    del future  # and the result, while the next one is waited for
+                waiting.append((size, pool.submit(call)))
+                held += size
+            while waiting:
+                yield waiting.popleft()[1].result()
+        finally:
+            for _, future in waiting:
+                future.cancel()
+
+
+class Budget:
+    """A number of bytes that several threads share. `take` waits until they are free."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit, self._taken = limit, 0
+        self._changed = threading.Condition()
+
+    def take(self, size: int) -> None:
+        """Take `size` bytes. More than the limit is given when nothing else is taken."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._taken == 0 or self._taken + size <= self._limit)
+            self._taken += size
+
+    def give(self, size: int) -> None:
+        """Return `size` bytes."""
+        with self._changed:
+            self._taken -= size
+            self._changed.notify_all()

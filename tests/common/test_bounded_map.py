@@ -9,7 +9,7 @@ from functools import partial
 
 import pytest
 
-from common.windows import Budget, windowed
+from common.concurrency import Budget, bounded_map
 from tests.waiting import until
 
 
@@ -40,7 +40,7 @@ class Watched:
 @pytest.mark.parametrize(("size", "expected"), [(1, 8), (100, 8), (300, 3), (2000, 1)])
 def test_the_window_is_bounded_by_number_and_by_bytes(size: int, expected: int) -> None:
     watched = Watched()
-    results = windowed(watched.calls(itertools.repeat(size)), count=8, total=1000)
+    results = bounded_map(watched.calls(itertools.repeat(size)), count=8, total=1000)
     thread = threading.Thread(target=lambda: [next(results) for _ in range(50)])
     thread.start()
     until(lambda: watched.begun == expected and watched.made == expected + 1, 30)
@@ -52,7 +52,7 @@ def test_the_window_is_bounded_by_number_and_by_bytes(size: int, expected: int) 
 
 
 def test_results_come_in_order() -> None:
-    assert list(windowed(((1, partial(int, number)) for number in range(100)), count=7, total=5)) == list(range(100))
+    assert list(bounded_map(((1, partial(int, number)) for number in range(100)), count=7, total=5)) == list(range(100))
 
 
 def test_an_error_ends_it_and_nothing_goes_on_behind_it() -> None:
@@ -63,7 +63,7 @@ def test_an_error_ends_it_and_nothing_goes_on_behind_it() -> None:
         return 1 // (number - 3)
 
     with pytest.raises(ZeroDivisionError):
-        list(windowed(((1, partial(call, number)) for number in range(1000)), count=2, total=100))
+        list(bounded_map(((1, partial(call, number)) for number in range(1000)), count=2, total=100))
     assert len(begun) < 10
     assert threading.active_count() < 50
 
