@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import hmac
 import secrets
+import socket
 import tempfile
 from collections.abc import Awaitable, Callable, Collection, Iterable
 from pathlib import Path
@@ -59,6 +60,15 @@ def refusal(
         if method not in ("GET", "HEAD") or not opened:
             return "it comes from a page of another server"
     return None
+
+
+def listen(port: int = 0, host: str = HOST) -> socket.socket:
+    """A listening socket for a child process (`pass_fds`); 0: of any free port. Raises `OSError` if it is taken.
+
+    Another user's program may listen on a port that a server of ours is about to take, and get the login of those who
+    ask. What is asked at a socket that we have waits for our server.
+    """
+    return socket.create_server((host, port), backlog=2048)  # that of uvicorn
 
 
 def new_credential() -> str:

@@ -42,9 +42,22 @@ class BackgroundProcesses:
         return found
 
     def start(
-        self, name: str, command: Sequence[str], env: Mapping[str, str], ready: Callable[[], bool]
+        self,
+        name: str,
+        command: Sequence[str],
+        env: Mapping[str, str],
+        ready: Callable[[], bool],
+        listener: socket.socket | None = None,
     ) -> psutil.Process:
-        """Start and record a service, and return once it is ready. Raises `ServiceError`."""
+        """Start and record a service, and return once it is ready. Raises `ServiceError`.
+
+        Args:
+            name: of the service.
+            command: that starts it.
+            env: its environment, besides that of this process.
+            ready: whether it is ready; called again and again.
+            listener: a socket that it inherits, and that is closed here: if it ends, nobody listens.
+        """
         self.folder.mkdir(parents=True, exist_ok=True)
         log = self.folder / f"{name}.log"
         with log.open("ab") as out:
@@ -56,7 +69,10 @@ class BackgroundProcesses:
                 # What lies in the current directory does not hide our packages.
                 env={**os.environ, "PYTHONSAFEPATH": "1", **env},
                 start_new_session=True,  # keep it running after Ctrl-C in the terminal
+                pass_fds=[listener.fileno()] if listener else [],
             )
+        if listener:
+            listener.close()
         process = psutil.Process(started.pid)
         self._write({**self._read(), name: (process.pid, process.create_time())})
         began = time.monotonic()

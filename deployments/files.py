@@ -1,6 +1,6 @@
 """Serve the reports and the files of runs of a local store, so that links in the Prefect UI open in a browser.
 
-    python -m deployments.files --store URL --port N --credential FILE
+    python -m deployments.files --store URL --socket FD --credential FILE
 
 Browsers do not follow links from pages of the UI to file:// addresses. Only this machine is served, to those who know
 the login in FILE: what lies below `reports/` and `runs/`, and neither datasets nor answers.
@@ -9,6 +9,7 @@ the login in FILE: what lies below `reports/` and `runs/`, and neither datasets 
 from __future__ import annotations
 
 import argparse
+import socket
 from collections.abc import Collection
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -16,7 +17,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from common.guard import HOST, authorized, names, refusal
+from common.guard import authorized, names, refusal
 from storage.store import Store, browser_type, is_page
 
 SERVED = ("reports", "runs")
@@ -84,16 +85,21 @@ def main(arguments: list[str] | None = None) -> int:
     """Serve until a signal ends this process; returns the exit code."""
     parser = argparse.ArgumentParser(description="Serve reports and the files of runs of a local store.")
     parser.add_argument("--store", required=True, help="root of the store, a local directory")
-    parser.add_argument("--port", type=int, required=True, help=f"port on {HOST}")
+    parser.add_argument("--socket", type=int, required=True, metavar="FD", help="inherited socket on which to listen")
     parser.add_argument("--credential", type=Path, required=True, help="file with the login USER:PASSWORD")
     options = parser.parse_args(arguments)
     folder = Store(options.store).local()
     if folder is None:
         parser.error(f"{options.store} is not a local directory")
     folder.mkdir(parents=True, exist_ok=True)
-    known, credential = names(options.port), options.credential.read_text().strip()
+    listener = socket.socket(fileno=options.socket)
+    address = listener.getsockname()
+    known, credential = names(address[1]), options.credential.read_text().strip()
     handler = partial(_Handler, directory=str(folder), known=known, credential=credential)
-    ThreadingHTTPServer((HOST, options.port), handler).serve_forever()
+    server = ThreadingHTTPServer(address, handler, bind_and_activate=False)
+    server.socket.close()
+    server.socket = listener
+    server.serve_forever()
     return 0
 
 

@@ -6,6 +6,8 @@ The API is asked with `urllib`: importing Prefect takes seconds, and it reads it
 from __future__ import annotations
 
 import json
+import os
+import urllib.error
 import urllib.request
 from collections.abc import Mapping
 from typing import Any
@@ -13,8 +15,8 @@ from typing import Any
 import psutil
 
 from common import serving
-from common.guard import HOST, basic
-from deployments.background import BackgroundProcesses
+from common.guard import HOST, basic, listen
+from deployments.background import BackgroundProcesses, ServiceError
 from flows.prefect_server import MODULE
 
 CREDENTIAL = "PREFECT_API_AUTH_STRING"
@@ -34,20 +36,36 @@ def ask(url: str, body: Any = None, method: str | None = None, timeout: float = 
         return json.loads(answer.read() or b"null")
 
 
+def answers(url: str) -> bool:
+    """Whether a server of this machine answers, if only that it wants a login."""
+    try:
+        ask(url)
+    except urllib.error.HTTPError as error:
+        return error.code == 401
+    return True
+
+
 def start_server(
     processes: BackgroundProcesses, port: int, env: Mapping[str, str], database: str | None = None
 ) -> psutil.Process:
     """Start a Prefect server as the service `server`, with SQLite or this database; returns once it answers.
 
-    Its login is that of its clients in `env`, PREFECT_API_AUTH_STRING. Raises `ServiceError` if it does not answer.
+    Its login is that of its clients in `env`, PREFECT_API_AUTH_STRING. Raises `ServiceError` if the port is taken, or
+    if it does not answer.
     """
     settings = {**env, "PREFECT_SERVER_API_AUTH_STRING": env[CREDENTIAL]}
     # In memory, leases of concurrency slots would be lost with the server, and flow runs would fail.
     settings["PREFECT_SERVER_CONCURRENCY_LEASE_STORAGE"] = "prefect.server.concurrency.lease_storage.filesystem"
     if database:
         settings["PREFECT_SERVER_DATABASE_CONNECTION_URL"] = async_url(database)
-    command = serving.command(MODULE, "--port", str(port))
-    return processes.start("server", command, settings, lambda: bool(ask(f"http://{HOST}:{port}/api/health")))
+    try:
+        listener = listen(port)
+    except OSError as error:
+        reason = os.strerror(error.errno or 0)
+        raise ServiceError(f"port {port} of {HOST} cannot be taken ({reason}); choose another one") from error
+    command = serving.command(MODULE, "--socket", str(listener.fileno()))
+    health = f"http://{HOST}:{port}/api/health"
+    return processes.start("server", command, settings, lambda: bool(ask(health)), listener)
 
 
 def async_url(url: str) -> str:

@@ -22,9 +22,9 @@ from pathlib import Path
 import psutil
 
 from common import starting
-from common.guard import HOST, new_credential, write_private
-from deployments.background import BackgroundProcesses, ServiceError, free_port, listening
-from deployments.server import CREDENTIAL, ask, start_server
+from common.guard import HOST, listen, new_credential, write_private
+from deployments.background import BackgroundProcesses, ServiceError, free_port
+from deployments.server import CREDENTIAL, answers, ask, start_server
 from storage.datasets import encryption
 from storage.datasets.cluster import ONE_MACHINE, worker_memory
 
@@ -89,15 +89,18 @@ class Installation:
 
     def up(self) -> None:
         """Start the services that are not running, in the order of their dependencies, and register the deployments."""
-        self.state.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self.state.mkdir(parents=True, exist_ok=True)
+        if not _is_own(self.state):
+            raise ServiceError(f"{self.state} belongs to another user, who can exchange the login: choose another")
+        self.state.chmod(0o700)
         running = self.processes.running()
         if not self.login.exists():
             write_private(self.login, f"{new_credential()}\n")
             # Servers of an earlier version have no login.
             self.processes.stop()
             running.clear()
-        if self.login.stat().st_mode & 0o077:
-            raise ServiceError(f"others can read {self.login}: remove it, and run make up again for a new login")
+        if not _is_own(self.login) or self.login.stat().st_mode & 0o077:
+            raise ServiceError(f"others know {self.login}: remove it, and run make up again for a new login")
         if "server" not in running:
             self._start_server()
         if "files" not in running:
@@ -131,11 +134,12 @@ class Installation:
         store: Store = open_store()
         if not store.top.local:
             return
-        port = free_port()
-        self._files.write_text(f"http://{HOST}:{port}")
-        command = starting.command("deployments.files", "--store", store.root, "--port", str(port))
+        listener = listen()
+        address = f"http://{HOST}:{listener.getsockname()[1]}"
+        self._files.write_text(address)
+        command = starting.command("deployments.files", "--store", store.root, "--socket", str(listener.fileno()))
         command += ["--credential", str(self.login)]
-        self.processes.start("files", command, {}, lambda: listening(port))
+        self.processes.start("files", command, {}, lambda: answers(address), listener)
 
     def _start_scheduler(self) -> None:
         self.scheduler_file.unlink(missing_ok=True)
@@ -192,6 +196,10 @@ class Installation:
     def _workers(self) -> set[str]:
         found = ask(f"{self.url}/api/work_pools/{_POOL}/workers/filter", {}, credential=self.credential)
         return {worker["name"] for worker in found if worker["status"] == "ONLINE"}
+
+
+def _is_own(path: Path) -> bool:
+    return path.stat().st_uid == os.geteuid()
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import atexit
 import contextlib
 import os
-import socket
 import subprocess
 import tempfile
 import time
@@ -18,15 +17,13 @@ import urllib.request
 from pathlib import Path
 
 from common import serving, starting
-from common.guard import new_credential
+from common.guard import listen, new_credential
 from common.processes import start_time
 from flows.prefect_server import MODULE
 
 START_SECONDS = 300.0
 """Time that the server has to answer: a few seconds, and far more on a machine that is busy."""
 _STARTED_BY = "MLEBENCH_STARTED_BY"
-_PORT_TAKEN = 3  # exit codes of uvicorn
-_TRIES = 5
 
 
 class TemporaryServer:
@@ -40,10 +37,9 @@ class TemporaryServer:
     """
 
     def __init__(self, environment: dict[str, str]) -> None:
-        self._environment, self._tries = environment, 0
         self.credential = new_credential()
         """Its login, the value for PREFECT_API_AUTH_STRING."""
-        self._start()
+        self._start(environment)
 
     @property
     def api_url(self) -> str:
@@ -55,9 +51,7 @@ class TemporaryServer:
         give_up = time.monotonic() + START_SECONDS
         while not self._answers():
             code = self._process.poll()
-            if code == _PORT_TAKEN and self._tries < _TRIES:
-                self._start()
-            elif code is not None or time.monotonic() > give_up:
+            if code is not None or time.monotonic() > give_up:
                 self.stop()
                 self._output.seek(0)
                 output = self._output.read().decode(errors="replace").strip()
@@ -77,28 +71,27 @@ class TemporaryServer:
             self._process.kill()
             self._process.wait()
 
-    def _start(self) -> None:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self._port = free.getsockname()[1]
-        self._tries += 1
+    def _start(self, environment: dict[str, str]) -> None:
         self._output = tempfile.TemporaryFile()  # noqa: SIM115 (the server writes to it as long as it runs)
-        self._process = subprocess.Popen(
-            serving.command(MODULE, "--port", str(self._port), "--log-level", "error"),
-            env={
-                **os.environ,
-                "PYTHONPATH": starting.search_path(),
-                **self._environment,
-                "PREFECT_UI_ENABLED": "0",
-                "PREFECT__SERVER_EPHEMERAL": "1",
-                # Not on the command line, which all users of the machine can read.
-                "PREFECT_SERVER_API_AUTH_STRING": self.credential,
-            },
-            stdin=subprocess.DEVNULL,
-            stdout=self._output,
-            stderr=self._output,
-            start_new_session=True,
-        )
+        with listen() as listener:
+            self._port = listener.getsockname()[1]
+            self._process = subprocess.Popen(
+                serving.command(MODULE, "--socket", str(listener.fileno()), "--log-level", "error"),
+                env={
+                    **os.environ,
+                    "PYTHONPATH": starting.search_path(),
+                    **environment,
+                    "PREFECT_UI_ENABLED": "0",
+                    "PREFECT__SERVER_EPHEMERAL": "1",
+                    # Not on the command line, which all users of the machine can read.
+                    "PREFECT_SERVER_API_AUTH_STRING": self.credential,
+                },
+                stdin=subprocess.DEVNULL,
+                stdout=self._output,
+                stderr=self._output,
+                start_new_session=True,
+                pass_fds=[listener.fileno()],
+            )
 
     def _answers(self) -> bool:
         with contextlib.suppress(OSError):
