@@ -138,7 +138,7 @@ def _items(items: Any, media: Media) -> None:
         if not isinstance(item, dict):
             raise Refused("`input` must be a text or a list of objects")
         kind = item.get("type", "message")
-        if kind not in _ITEMS or (kind == "message" and "role" not in item):
+        if not isinstance(kind, str) or kind not in _ITEMS or (kind == "message" and "role" not in item):
             raise Refused(f"an item of the type {str(kind)[:60]!r} may not be part of `input`")
         _known(item, kind, "an item of `input`")
         if kind == "message":
@@ -190,7 +190,7 @@ def _source(source: Any, name: str, media: Media) -> None:
         _parts("anthropic", source.get("content"), media)
         return
     kind, data = source.get("media_type"), source.get("data")
-    if types is not None and kind not in types:
+    if types is not None and (not isinstance(kind, str) or kind not in types):
         raise Refused(f"data of the type {str(kind)[:60]!r} may not be sent")
     if not isinstance(data, str) or (form == "base64" and not BASE64.match(data)):
         raise Refused("content must be sent as data in base64")

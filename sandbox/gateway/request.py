@@ -42,6 +42,9 @@ class RequestRejected(Exception):
         self.problem = problem
 
 
+_TOO_DEEP = "the request is nested too deeply"
+
+
 @dataclass(frozen=True)
 class CompletionRequest:
     """A request that passed the checks."""
@@ -106,6 +109,8 @@ def check(
         media = check_content(endpoint.api, endpoint.path, body)
     except Refused as error:
         raise RequestRejected("request", str(error)) from None
+    except RecursionError:
+        raise RequestRejected("request", _TOO_DEEP) from None
     return CompletionRequest(body, model, body.get("stream") is True, media)
 
 
@@ -118,6 +123,8 @@ def _check_gemini(
         checked, media = gemini.checked(endpoint.path, body, model, provider, hosted_tools=hosted_tools)
     except Refused as error:
         raise RequestRejected("request", str(error)) from None
+    except RecursionError:
+        raise RequestRejected("request", _TOO_DEEP) from None
     return CompletionRequest(checked, model, endpoint.streams, media)
 
 
@@ -125,7 +132,7 @@ def _media(body: dict[str, Any], endpoint: Endpoint) -> Media:
     """The media of a request that may contain anything: unknown content counts as a document."""
     try:
         return check_content(endpoint.api, endpoint.path, body)
-    except Refused:
+    except (Refused, RecursionError):
         return Media(documents=1)
 
 

@@ -276,6 +276,8 @@ LOOK_ALIKES = [
     ),
     (RESPONSES, said("input_image", image_url="data:application/octet-stream;base64,AAAA")),
     (RESPONSES, said("input_file", file_data="data:video/mp4;base64,AAAA")),
+    (RESPONSES, {"input": [{"type": ["message"], "role": "user", "content": "a"}]}),
+    (MESSAGES, part("image", source={"type": "base64", "media_type": ["image/png"], "data": "AAAA"})),
     (GENERATE, parts(inlineData={"mimeType": "image/svg+xml", "data": "AAAA"})),
     (GENERATE, parts(inlineData={"mimeType": "text/../video/mp4", "data": "AAAA"})),
     (GENERATE, parts(inlineData={"mimeType": "application/pdfx", "data": "AAAA"})),
