@@ -12,6 +12,7 @@ import click
 from pydantic import ValidationError
 
 from common.errors import UserError, one_line
+from common.names import is_text
 from common.plain_json import read_json
 from common.units import counted
 from competitions import registry
@@ -127,6 +128,8 @@ def _wrong(report: CompetitionReport) -> str | None:
     limits = {part: getattr(report, f"{part}_threshold") for part in ("gold", "silver", "bronze", "median")}
     if wrong := [part for part, limit in limits.items() if not math.isfinite(limit)]:
         return f"{name} has no finite {wrong[0]}_threshold"
+    if not is_text(report.submission_path or ""):
+        return f"the submission_path of {name} is no text"  # half a character, which no other program reads
     if not _YEARS[0] <= report.created_at.year <= _YEARS[1]:
         return f"{name} was created in the year {report.created_at.year}"
     return None

@@ -96,6 +96,7 @@ def test_a_competition_that_a_report_lacks_is_padded_with_a_failure(
         ("competition_id", "x\0", "is not the id of a competition"),
         ("gold_threshold", math.nan, f"{LOW[0]} has no finite gold_threshold"),
         ("created_at", "9999-12-31T23:59:59", f"{LOW[0]} was created in the year 9999"),
+        ("submission_path", "\ud800", f"the submission_path of {LOW[0]} is no text"),
         (None, None, "has no competition_reports to import"),
     ],
 )
