@@ -196,14 +196,15 @@ class Watch:
     def _network_ended(self, last: State) -> bool:
         """Whether the forwarder, which never ends by itself, has ended before the agent or together with it.
 
-        The agent's network ends with it. An engine that shuts down ends both.
+        The agent's network ends with it. An engine that shuts down ends both. A forwarder that was started again has
+        another network, in which the agent is not.
         """
         forwarder = find(self.container.client, self.layout.workdir, FORWARDER)
         if forwarder is None:
             return True
-        found = forwarder.attrs["State"]
-        apart = (parse_time(found["FinishedAt"]) - last.finished_at).total_seconds()
-        return not found["Running"] and (last.running or apart < TOGETHER_SECONDS)
+        ended = parse_time(forwarder.attrs["State"]["FinishedAt"])  # in the year 1 if it never has
+        apart = (ended - last.finished_at).total_seconds()
+        return ended.year > 1 and (last.running or apart < TOGETHER_SECONDS)
 
     def _somebody_signalled_it(self, last: State) -> bool:
         """Whether the engine was told to signal the container, as far as it remembers; it was not by this process."""

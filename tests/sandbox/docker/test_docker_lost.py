@@ -85,14 +85,20 @@ def test_a_forwarder_that_fails_comes_back(docker_backend: DockerBackend, docker
     assert waiting.lines == ["begun", "503"]
 
 
+@pytest.mark.parametrize("started_again", [False, True])
 def test_a_run_whose_forwarder_was_ended_is_lost(
-    docker_backend: DockerBackend, docker_spec: Callable[..., RunSpec], monkeypatch: pytest.MonkeyPatch
+    started_again: bool,
+    docker_backend: DockerBackend,
+    docker_spec: Callable[..., RunSpec],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """If it was started again, it has another network, in which the agent is not."""
     monkeypatch.setattr(watch, "NETWORK_SECONDS", 0.1)
     spec = docker_spec(WAITS)
     waiting = Waiting(docker_backend, docker_backend.start(spec))
     waiting.until("begun")
-    container_of(spec, "forwarder").kill()
+    forwarder = container_of(spec, "forwarder")
+    forwarder.restart(timeout=0) if started_again else forwarder.kill()
     lost(waiting, "somebody ended the run's forwarder")
     assert remains_of(spec.workdir) == []
 
