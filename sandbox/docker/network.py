@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 HOST = "127.0.0.1"
 ALIAS = "services"
-"""Another name of 127.0.0.1 in the agent's container."""
+HOSTNAME = "agent"
+"""Other names of 127.0.0.1 in the agent's container. Programs look up the address of their own machine, too."""
 PROXIED: tuple[Network, ...] = ("allowlist", "open", "private")
 """Policies under which agents reach other hosts, through a proxy."""
 VALIDATION_PORT, GATEWAY_PORT, PROXY_PORT = 5000, 8000, 3128
@@ -90,14 +91,14 @@ def start_forwarder(
                 Mount("/forward.py", str(script), type="bind", read_only=True),
             ],
             network_mode="none",
+            hostname=HOSTNAME,
             use_config_proxy=False,
             working_dir="/",
             user=user,
             cap_drop=["ALL"],
             security_opt=["no-new-privileges:true", seccomp.option()],
-            sysctls={"net.ipv6.conf.all.disable_ipv6": "1"},
             dns=[UNROUTABLE],
-            extra_hosts={ALIAS: HOST},
+            extra_hosts={ALIAS: HOST, HOSTNAME: HOST},
             read_only=True,
             mem_limit=128 * MIB,
             pids_limit=32,

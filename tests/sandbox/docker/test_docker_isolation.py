@@ -198,6 +198,12 @@ def test_the_forwarder_is_all_there_is(run: Callable[..., Run]) -> None:
     assert done.lines == ["5000 503", "8000 503", "[3128, 5000, 8000]"]
 
 
+def test_programs_find_the_address_of_their_own_machine(run: Callable[..., Run]) -> None:
+    """Java, Spark, Ray and others look it up when they start."""
+    done = run(python("import socket; print(socket.gethostname(), socket.gethostbyname(socket.gethostname()))"))
+    assert done.lines == ["agent 127.0.0.1"]
+
+
 def test_ports_of_the_forwarder_are_taken(run: Callable[..., Run]) -> None:
     """An agent cannot answer in place of its services, which would only mislead itself."""
     done = run(
