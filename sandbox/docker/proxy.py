@@ -12,6 +12,8 @@ With the first two, no address of this machine itself is reached, be it public o
 from __future__ import annotations
 
 import contextlib
+import ipaddress
+import re
 import socket
 import socketserver
 import ssl
@@ -31,6 +33,8 @@ SECONDS = 60.0
 IDLE_SECONDS = 3600.0
 """Time without a byte after which a connection is closed. Answers may take long."""
 CONNECTIONS = 64
+_TARGET = re.compile(r"(?:([A-Za-z0-9._-]{1,255})|\[([0-9A-Fa-f:.]{2,45})\]):([0-9]{1,5})", re.ASCII)
+"""Host and port. Nothing else: resolvers read a name up to its first NUL, and take other letters for Latin ones."""
 
 
 def is_allowed(host: str, hosts: Collection[str]) -> bool:
@@ -56,13 +60,15 @@ class _Handler(socketserver.BaseRequestHandler):
                 if policy == "allowlist":
                     return self._refuse(client, "405 Method Not Allowed", "only CONNECT (https) is served")
                 target, first = _plain(method, target, header)
-            host, _, port = target.rpartition(":")
-            host = host.strip("[]")
+            found = _TARGET.fullmatch(target)
+            if found is None or int(found[3]) > 65535:
+                return self._refuse(client, "400 Bad Request", "the host and port to connect to are not valid")
+            host, port = found[1] or found[2], int(found[3])
             listed = policy != "allowlist" or is_allowed(host, self.server.hosts)
-            if not listed or int(port) not in PORTS.get(policy, (int(port),)):
+            if not listed or port not in PORTS.get(policy, (port,)):
                 return self._refuse(client, "403 Forbidden", f"{target} is not on the list of allowed hosts and ports")
             try:
-                upstream = _connect(host, int(port), policy)
+                upstream = _connect(host, port, policy)
             except OSError as error:
                 return self._refuse(client, "502 Bad Gateway", str(error))
             with upstream:
@@ -121,7 +127,11 @@ class Proxy(socketserver.ThreadingUnixStreamServer):
         if not self.places.acquire(blocking=False):
             self.shutdown_request(request)
             return
-        super().process_request(request, client_address)
+        try:
+            super().process_request(request, client_address)
+        except RuntimeError:  # no further thread
+            self.places.release()
+            self.shutdown_request(request)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
         """Serve a connection."""
@@ -154,14 +164,15 @@ def _plain(method: str, target: str, header: bytes) -> tuple[str, bytes]:
     path = (url.path or "/") + (f"?{url.query}" if url.query else "")
     version = first.rpartition(b" ")[2]
     new = [f"{method} {path} ".encode("latin-1") + version, *kept, b"Connection: close"]
-    return f"{url.hostname}:{url.port or 80}", b"\r\n".join(new) + b"\r\n\r\n" + body
+    host = f"[{url.hostname}]" if ":" in url.hostname else url.hostname
+    return f"{host}:{url.port or 80}", b"\r\n".join(new) + b"\r\n\r\n" + body
 
 
 def _hello(client: socket.socket, host: str) -> bytes:
-    """The beginning of a TLS connection, which asks for the host by its name.
+    """The beginning of a TLS connection, which asks for the host by its name, or for none if the host is an address.
 
     Raises:
-        ValueError: it is no TLS, or asks for another name or none; the client gets TLS's answer to that.
+        ValueError: it is no TLS, or asks for another name; the client gets TLS's answer to that.
     """
     names: list[str | None] = []
 
@@ -185,10 +196,17 @@ def _hello(client: socket.socket, host: str) -> bytes:
             break
         except ssl.SSLError:
             break
-    if not names or (names[0] or "").lower().rstrip(".") != host.lower().rstrip("."):
+    wanted = "" if _is_address(host) else host.lower().rstrip(".")
+    if not names or (names[0] or "").lower().rstrip(".") != wanted:
         client.sendall(outgoing.read())
         raise ValueError("another name")
     return hello
+
+
+def _is_address(host: str) -> bool:
+    with contextlib.suppress(ValueError):
+        return bool(ipaddress.ip_address(host))
+    return False
 
 
 def _connect(host: str, port: int, policy: Network) -> socket.socket:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
+import ssl
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -135,6 +138,89 @@ def test_the_forwarder_as_a_way_out(docker_spec: Callable[..., RunSpec]) -> None
         [forwarder] = [each for each in connect().containers.list(filters=label) if each.labels[ROLE] == FORWARDER]
         assert str(forwarder.attrs["Config"]["Image"]) == connect().images.get("mlebench-base").id
         assert forwarder.exec_run(["ls", "/sys/class/net"]).output == b"lo\n"
-        assert forwarder.exec_run(["cat", "/proc/net/if_inet6"]).output == b""
+        interfaces = forwarder.exec_run(["cut", "-c", "46-", "/proc/net/if_inet6"]).output
+        assert interfaces in (b"", b"      lo\n")  # as the engine sets it
         backend.stop(handle)
         backend.wait(handle)
+
+
+def ask(path: Path, target: bytes) -> str:
+    """The proxy's answer to CONNECT; empty if it closes the connection."""
+    with socket.socket(socket.AF_UNIX) as client, contextlib.suppress(ConnectionError):
+        client.connect(str(path))
+        client.sendall(b"CONNECT %s HTTP/1.1\r\n\r\n" % target)
+        return client.makefile("rb").readline().decode().strip()
+    return ""
+
+
+def test_names_that_a_resolver_reads_in_another_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Looking up a name of the agent's choice would already tell its owner something."""
+    looked_up: list[object] = []
+
+    def look_up(host: str, *_: object, **__: object) -> list[object]:
+        looked_up.append(host)
+        return []
+
+    monkeypatch.setattr(socket, "getaddrinfo", look_up)
+    targets = (
+        b"secret.evil.example\0.listed.example:443",
+        b"evil\xb2.listed.example:443",
+        b"a@b/c.listed.example:443",
+        b"[x.listed.example]:443",
+        b"a.listed.example%lo:443",
+        b"a.listed.example:" + b"9" * 30,
+        b"a.listed.example:-443",
+        b"a.listed.example:65979",
+        b"a" * 256 + b".listed.example:443",
+    )
+    for policy, path in (("allowlist", tmp_path / "1"), ("open", tmp_path / "2"), ("private", tmp_path / "3")):
+        server = proxy.Proxy(path, policy, [".listed.example"])  # type: ignore[arg-type]
+        try:
+            assert {ask(path, target) for target in targets} == {"HTTP/1.1 400 Bad Request"}
+            assert looked_up == []
+            assert ask(path, b"a_b.listed.example:443") == "HTTP/1.1 502 Bad Gateway"
+            assert looked_up == ["a_b.listed.example"]
+            looked_up.clear()
+        finally:
+            server.close()
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize(("host", "name", "passes"), [
+    ("192.0.2.7", None, True), ("192.0.2.7", "other.example", False), ("a.example", None, False),
+    ("a.example", "A.example", True), ("a.example", "b.a.example", False),
+])  # fmt: skip
+def test_a_name_in_tls_that_is_not_the_hosts(host: str, name: str | None, passes: bool) -> None:
+    """An address has no name in TLS."""
+    sent = ssl.MemoryBIO()
+    with contextlib.suppress(ssl.SSLWantReadError):
+        context = ssl.create_default_context()
+        context.check_hostname = False
+        context.wrap_bio(ssl.MemoryBIO(), sent, server_hostname=name).do_handshake()
+    client, ours = socket.socketpair()
+    with client, ours:
+        client.sendall(hello := sent.read())
+        if passes:
+            assert proxy._hello(ours, host) == hello
+        else:
+            with pytest.raises(ValueError, match="another name"):
+                proxy._hello(ours, host)
+
+
+def test_a_proxy_that_gets_no_more_threads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its places are not lost."""
+    monkeypatch.setattr(proxy, "CONNECTIONS", 2)
+    server = proxy.Proxy(tmp_path / "s", "allowlist")
+
+    def fails(_thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    try:
+        with monkeypatch.context() as patched:
+            patched.setattr(threading.Thread, "start", fails)
+            assert [ask(tmp_path / "s", b"a.example:443") for _ in range(3)] == ["", "", ""]
+        assert ask(tmp_path / "s", b"a.example:443") == "HTTP/1.1 403 Forbidden"
+    finally:
+        server.close()
