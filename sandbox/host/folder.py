@@ -11,6 +11,8 @@ from sandbox.errors import BackendError
 
 # Not XDG_RUNTIME_DIR: services do not have it, and it goes when the user logs out. Not the home: hosts may share it.
 _PLACES = ("/run/lock", "/tmp")  # noqa: S108 - `private` makes a directory of our own in it
+NAMES = 100
+"""How many names of a directory are tried in order."""
 
 
 def host_folder(name: str) -> Path:
@@ -24,7 +26,8 @@ def host_folder(name: str) -> Path:
 def private(place: Path) -> Path:
     """The directory that only this user can access in one that others can write to, too; created if missing.
 
-    Other users may have taken its usual name. It then has a random one, by which all processes of this user find it.
+    Other users may have taken its usual name. It then has the next one that is free, so that processes that start at
+    the same time agree, or a random one if they have taken very many.
 
     Raises:
         BackendError: the file system of `place` has no permissions.
@@ -32,10 +35,15 @@ def private(place: Path) -> Path:
     usual = place / f"mlebench-{os.getuid()}"
     if found := _ours(usual):
         return found
-    try:
-        usual.mkdir(mode=0o700)
-        usual.chmod(0o700)  # whatever the umask
-    except FileExistsError:
+    for folder in (usual, *(place / f"{usual.name}-{number}" for number in range(1, NAMES))):
+        try:
+            folder.mkdir(mode=0o700)
+            folder.chmod(0o700)  # whatever the umask
+        except FileExistsError:
+            if not _is_ours(folder):
+                continue
+        break
+    else:
         tempfile.mkdtemp(prefix=f"{usual.name}-", dir=place)
     if found := _ours(usual):
         return found

@@ -360,3 +360,34 @@ def test_a_directory_that_somebody_else_made_first_is_not_used(tmp_path: Path, h
     assert private(tmp_path) == ours
     taken.rename(tmp_path / "gone")  # processes that come later find what those before them use
     assert private(tmp_path) == ours
+
+
+def test_processes_that_start_at_once_agree_on_the_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Although its usual name is taken. Another process makes it in the moment before this one does."""
+    from sandbox.host import folder
+
+    (tmp_path / f"mlebench-{os.getuid()}").touch()
+    ours = folder._ours
+    others: list[Path] = []
+
+    def look(usual: Path) -> Path | None:
+        found = ours(usual)
+        if not others:
+            others.append(usual)
+            others.append(folder.private(tmp_path))
+        return found
+
+    monkeypatch.setattr(folder, "_ours", look)
+    assert folder.private(tmp_path) == others[1] == folder.private(tmp_path)
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_a_directory_is_found_although_others_took_all_names_that_can_be_guessed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from sandbox.host import folder
+
+    monkeypatch.setattr(folder, "NAMES", 3)
+    for end in ("", "-1", "-2"):
+        (tmp_path / f"mlebench-{os.getuid()}{end}").touch()
+    assert folder.private(tmp_path) == folder.private(tmp_path)
