@@ -106,6 +106,7 @@ class Proxy(socketserver.ThreadingUnixStreamServer):
     """An HTTP proxy on a Unix socket, with a thread per connection, until it is closed."""
 
     daemon_threads = True
+    request_queue_size = CONNECTIONS  # the forwarder does not wait if the queue is full
 
     def __init__(self, path: Path, policy: Network, hosts: Collection[str] = ()) -> None:
         """Start listening.

@@ -209,6 +209,16 @@ def test_a_name_in_tls_that_is_not_the_hosts(host: str, name: str | None, passes
                 proxy._hello(ours, host)
 
 
+def test_honest_connections_all_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As of a package manager. The forwarder would answer 503 to those that find the queue full."""
+    monkeypatch.setattr(proxy.Proxy, "serve_forever", lambda _: None)  # busy
+    with proxy.Proxy(tmp_path / "s", "open"), contextlib.ExitStack() as opened:
+        for _ in range(proxy.CONNECTIONS):
+            client = opened.enter_context(socket.socket(socket.AF_UNIX))
+            client.setblocking(False)
+            client.connect(str(tmp_path / "s"))
+
+
 def test_a_proxy_that_gets_no_more_threads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its places are not lost."""
     monkeypatch.setattr(proxy, "CONNECTIONS", 2)
