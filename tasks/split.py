@@ -26,7 +26,7 @@ from storage.datasets.prove import difference
 from storage.datasets.recipe import Recipe, recipe_of
 from storage.datasets.uses import use
 from storage.lease import lease, prepare_lease
-from storage.sources.wants import no_longer_wanted, wanted
+from storage.sources.wants import no_longer_wanted
 from storage.store import Store
 from tasks.wiring.artifacts import show_progress, update_progress
 from tasks.wiring.caching import while_stored
@@ -138,9 +138,9 @@ def split_dataset(
             tell(f"{dataset}: the current code makes other files ({found}); prepared under a new key")
         if known is None:
             progress.report(competition_id, "split", "planning")
-            with _similar(place, dataset, recipe) as (like, like_edition), _other(place, job) as ahead:
+            with _similar(place, dataset, recipe) as (like, like_edition):
                 job = replace(job, like=like, like_edition=like_edition)
-                materialise(job, executor=executor, on_progress=show, before_commit=mine.require_held, ahead=ahead)
+                materialise(job, executor=executor, on_progress=show, before_commit=mine.require_held)
         mine.require_held()
         make_current(place, known or target, recipe)
         no_longer_wanted(place, dataset)
@@ -158,26 +158,6 @@ def _job(place: Store, target: Dataset, recipe: Recipe) -> Job:
         recipe=recipe,
         code=_code(target.competition_id),
     )
-
-
-@contextlib.contextmanager
-def _other(place: Store, job: Job) -> Iterator[Job | None]:
-    """Yield the job of another edition that waits for the same download, and keep it from others for the block.
-
-    None if no process waits for one that has files of its own, or if another process prepares it.
-    """
-    assert job.recipe is not None
-    for edition in wanted(place, job.competition_id):
-        if edition == job.edition or registry.get(job.competition_id).files_of(edition) != edition:
-            continue
-        dataset, recipe = Dataset(edition, job.competition_id), replace(job.recipe, edition=edition)
-        with lease(place, prepare_lease(dataset), wait=False) as mine:
-            current = read_current(place, dataset)
-            target = replace(dataset, key=current.key_of(recipe))
-            if mine is not None and current.dataset is None and find(place, target) is None:
-                yield replace(_job(place, target, recipe), like=job.out, like_edition=job.edition)
-                return
-    yield None
 
 
 @contextlib.contextmanager

@@ -73,7 +73,6 @@ from common.settings import get_settings  # noqa: E402
 from common.starting import COLLECTIONS  # noqa: E402
 from competitions import registry  # noqa: E402
 from competitions.competition import Competition  # noqa: E402
-from competitions.editions import Edition  # noqa: E402
 from sandbox.host.folder import host_folder  # noqa: E402
 from tests import readers, workers  # noqa: E402
 from tests.bundles import bundle  # noqa: E402
@@ -284,17 +283,3 @@ def pytest_pyfunc_call() -> Generator[None, object, object]:
         if "PYTEST_XDIST_WORKER" in os.environ:  # Ctrl-C reaches the process that gives out the tests
             raise RuntimeError("what was tested was interrupted") from error
         raise
-
-
-@pytest.fixture
-def declared(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The editions for which prepare.py is run, in their order."""
-    found: list[str] = []
-    original = Competition.declare
-
-    def declare(self: Competition, raw: Any, edition: Edition = "v1", *rest: Any) -> Any:
-        found.append(edition)
-        return original(self, raw, edition, *rest)
-
-    monkeypatch.setattr(Competition, "declare", declare)
-    return found

@@ -11,7 +11,7 @@ import fnmatch
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import repeat
 from pathlib import Path, PurePosixPath
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -24,11 +24,9 @@ from competitions.errors import DownloadError
 from competitions.preparing.archives.containers import Container, open_container, require_bounded
 from competitions.preparing.archives.nested import open_nested, seekable
 from competitions.preparing.archives.zips import ZipContainer
-from competitions.preparing.memo import JSON, PICKLED, Codec, Memo
 
 if TYPE_CHECKING:
     import pandas as pd
-    import pyarrow as pa
 
     from competitions.tables.columns import Texts
 
@@ -38,8 +36,6 @@ _LONG = 19  # digits from which on a number may not fit 64 bits
 _DIGITS = bytes.maketrans(b"123456789", b"0" * 9)
 _BLOCK = 1 << 20
 _SMALL_TABLE = 1 << 15  # bytes that pandas reads as fast
-BY_EDITION = "keep_default_na"
-"""The option of `read_csv` that is given where editions read a table differently: its bytes are kept, not the table."""
 
 
 class Member(NamedTuple):
@@ -72,7 +68,6 @@ class Download:
         self._outermost = root
         self._nested: dict[str, Download] = {}
         self._openers: dict[str, Callable[[], IO[bytes]]] = {}
-        self._own_memo: Memo | None = None
         self._most: int | None = None
 
     def limit(self, most: int) -> None:
@@ -190,22 +185,10 @@ class Download:
             raise ValueError(f"columns of unequal length: {', '.join(str(len(column)) for column in columns)}")
         yield from zip(map((to or name).format, *columns), self.files(map(name.format, *columns)), strict=True)
 
-    @contextlib.contextmanager
-    def remembering(self) -> Iterator[Memo]:
-        """Keep what is read in the block for who reads it again there, see `competitions.preparing.memo`."""
-        memo = self._root._own_memo = Memo()
-        try:
-            yield memo
-        finally:
-            self._root._own_memo = None
-            memo.close()
-
     def open_file(self, name: str) -> IO[bytes]:
         """A binary stream of `name`."""
         self._require(name)
-        if self._memo is None:
-            return self.container.open(name)
-        return self._memo.file((self._archive, name), self._size(name), partial(self.container.open, name))
+        return self.container.open(name)
 
     def read_bytes(self, name: str) -> bytes:
         """All bytes of `name`."""
@@ -218,9 +201,6 @@ class Download:
 
     def read_json(self, name: str, encoding: str = "utf-8") -> Any:
         """The JSON value in `name`."""
-        return self.once(("json", name, encoding), partial(self._json, name, encoding), JSON)
-
-    def _json(self, name: str, encoding: str) -> Any:
         content = self.read_bytes(name)
         if encoding == "utf-8" and not has_long_number(content):  # which orjson reads as floats
             with contextlib.suppress(ValueError):  # json accepts more than orjson does, such as NaN
@@ -231,11 +211,8 @@ class Download:
         """The table in `name`, one JSON object a line, read by `pandas.read_json`."""
         import pandas as pd
 
-        def parse() -> pd.DataFrame:
-            with self.open_file(name) as file:
-                return pd.read_json(file, lines=True)
-
-        return self.once(("lines", name), parse)
+        with self.open_file(name) as file:
+            return pd.read_json(file, lines=True)
 
     def read_csv(self, name: str, *, texts: Texts = "object", **options: Any) -> pd.DataFrame:
         """The table in `name`, read by `pandas.read_csv` with exact ("round_trip") floats and the given `options`.
@@ -246,13 +223,9 @@ class Download:
         """
         import pandas as pd
 
-        by_edition = BY_EDITION in options
         options.setdefault("float_precision", "round_trip")
         if options.get("keep_default_na") is True:  # pandas' default
             del options["keep_default_na"]
-
-        def opened() -> IO[bytes]:
-            return self.open_file(name) if by_edition else self.container.open(name)
 
         rules = None
         if self._size(name) > _SMALL_TABLE:
@@ -260,38 +233,17 @@ class Download:
 
             rules = columns.Rules.of(options)
 
-        def parse() -> pa.Table | pd.DataFrame:
-            with contextlib.ExitStack() as stack:
-                file = stack.enter_context(opened())
-                found = columns.read_stream(file, rules, self._size(name)) if rules else None
-                if found is not None:
-                    return found
-                if rules and file.seekable():
-                    file.seek(0)
-                elif rules:
-                    file = stack.enter_context(opened())
-                table: pd.DataFrame = pd.read_csv(file, **options)
-                return table
-
-        parsed = parse() if by_edition else self.once(("csv", name, repr(sorted(options.items()))), parse)
-        return parsed if isinstance(parsed, pd.DataFrame) else columns.frame(parsed, texts)
-
-    def once(self, key: tuple[Any, ...], read: Callable[[], T], codec: Codec = PICKLED) -> T:
-        """What `read` returns, which reads of this archive what `key` says; or an equal value of a reader before."""
-        return read() if self._memo is None else self._memo.value((self._archive, *key), read, codec)
-
-    def shared(self, key: tuple[Any, ...], read: Callable[[], T]) -> T:
-        """Like `once`, for an object that nobody changes, so that several readers can have the same one."""
-        return read() if self._memo is None else self._memo.shared((self._archive, *key), read)
-
-    @property
-    def remembers(self) -> bool:
-        """Whether what is read is kept for another reader."""
-        return self._memo is not None
-
-    @property
-    def _memo(self) -> Memo | None:
-        return self._root._own_memo
+        with contextlib.ExitStack() as stack:
+            file = stack.enter_context(self.open_file(name))
+            parsed = columns.read_stream(file, rules, self._size(name)) if rules else None
+            if parsed is not None:
+                return columns.frame(parsed, texts)
+            if rules and file.seekable():
+                file.seek(0)
+            elif rules:
+                file = stack.enter_context(self.open_file(name))
+            table: pd.DataFrame = pd.read_csv(file, **options)
+            return table
 
     def read_parquet(self, name: str, columns: list[str] | None = None) -> Iterator[pd.DataFrame]:
         """Yield the Parquet table in `name`, or some of its columns, in frames of at most a million rows.

@@ -25,7 +25,7 @@ def read_records(download: Download, name: str) -> list[Record]:
 
 def first_record(download: Download, name: str) -> Record:
     """The first record in `name`. Little more is read, so it suits large files of which only the fields are needed."""
-    return download.once(("first record", name), lambda: _first_record(download, name))
+    return _first_record(download, name)
 
 
 def _first_record(download: Download, name: str) -> Record:

@@ -50,15 +50,6 @@ class Checkpoint:
         """Save the counts for the commit marker."""
         self._write("left-out", counts)
 
-    def save_draft(self, draft: dict[str, Any]) -> None:
-        """Save what was declared together with another edition. The files that it lists have to be written before."""
-        self._write("draft", draft)
-
-    def load_draft(self) -> dict[str, Any] | None:
-        """What was declared together with another edition, if that has happened."""
-        draft: dict[str, Any] | None = self._read("draft", dict)
-        return draft
-
     def load_left_out(self) -> list[dict[str, Any]]:
         """The counts for the commit marker; none if none were saved."""
         return self._read("left-out", list) or []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterable
 from dataclasses import asdict
 from functools import partial
@@ -12,7 +11,6 @@ from competitions.preparing.declaration import LeftOut
 from competitions.preparing.download import Download
 from storage.datasets.checkpoint import DRAFTS, Checkpoint
 from storage.datasets.commit import DESCRIPTION, read_manifest_of
-from storage.datasets.drafts import Draft, load_draft, save_draft
 from storage.datasets.execute import execute
 from storage.datasets.job import Job, Preparable, download_of, load_competition
 from storage.datasets.memory import release_memory
@@ -27,56 +25,20 @@ if TYPE_CHECKING:
     from competitions.editions import Edition
 
 
-def declare(job: Job, ahead: Job | None = None) -> None:
-    """Run prepare.py on a worker, write what it computed, and save the plan for the rest.
-
-    The job `ahead` gets a draft: what its prepare.py reads is what was read before, see `Download.remembering`. Only
-    one of the two declarations is in memory at a time.
-    """
+def declare(job: Job) -> None:
+    """Run prepare.py on a worker, write what it computed, and save the plan for the rest."""
     competition, destination, download = load_competition(job), Destination(job.out, DRAFTS), download_of(job)
-    if (draft := load_draft(job)) is not None:
-        _save(job, draft, download, destination)
-        return
-    if ahead is None:
-        _save(job, _written(job, competition, download, destination), download, destination)
-        return
-    with download.remembering() as memo:
-        archives: list[Known] = []
-        draft = _written(job, competition, download, destination, archives)
-        _save(job, draft, download, destination)
-        del draft
-        memo.begin_last()
-        # Whatever is wrong with the other edition is found again, and reported, when it is prepared.
-        with contextlib.suppress(Exception):
-            other = Destination(ahead.out, DRAFTS)
-            made = _written(ahead, competition, download, other)
-            other.sync()  # before the draft says that they are there
-            save_draft(ahead, made._replace(archives=archives))
-    release_memory()
-
-
-def _written(
-    job: Job, competition: Preparable, download: Download, destination: Destination, archives: list[Known] | None = None
-) -> Draft:
-    """Run prepare.py, and write what it computed. The archives that it declares are added to `archives`."""
     declared = run_prepare(job, competition, download, destination)
     rows = execute(declared.here, competition, download, destination)
     declared.write_description(destination)
-    draft = Draft(rows, declared.elsewhere, None, declared.counts())
-    if archives is not None:
-        archives += archives_of([*declared.here, *declared.elsewhere])
+    elsewhere, left_out = declared.elsewhere, declared.counts()
     del declared  # frees tables, which may be large
     release_memory()
-    return draft
-
-
-def _save(job: Job, draft: Draft, download: Download, destination: Destination) -> None:
-    """Save the plan for what is not written yet."""
     checkpoint = Checkpoint(destination, job.checkpoint)
-    checkpoint.save_left_out(draft.left_out)
+    checkpoint.save_left_out(left_out)
     destination.sync()
-    checkpoint.save_rows("declared", draft.rows)
-    checkpoint.save_plan(plan(_taken(job, draft, download, destination), download))
+    checkpoint.save_rows("declared", rows)
+    checkpoint.save_plan(plan(_taken(job, elsewhere, download, destination), download))
     release_memory()
 
 
@@ -113,18 +75,16 @@ def run_prepare(job: Job, competition: Preparable, download: Download, destinati
     )
 
 
-def _taken(job: Job, draft: Draft, download: Download, destination: Destination) -> Iterable[Task | Copies | Same]:
+def _taken(
+    job: Job, elsewhere: list[Task | Copies], download: Download, destination: Destination
+) -> Iterable[Task | Copies | Same]:
     """The tasks for any process: what the dataset that this one is to be like has is taken from it."""
-    tasks: Iterable[Task | Copies | Same] = draft.elsewhere
+    tasks: Iterable[Task | Copies | Same] = elsewhere
     if job.like:
         manifest = read_manifest_of(Destination(job.like))
         tasks = with_reuse(tasks, manifest, job.like)
         if job.like_edition:
-            archives = (
-                partial(_archives_of_other, job, job.like_edition, download)
-                if draft.archives is None
-                else draft.archives.copy
-            )
+            archives = partial(_archives_of_other, job, job.like_edition, download)
             tasks = with_archives(tasks, manifest, job.like, archives, download)
     return written_in_order(tasks, download) if destination.local else tasks
 

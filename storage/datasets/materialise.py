@@ -3,8 +3,7 @@
 The steps of preparing one competition into a directory (a local path or fsspec URL):
 
 1. `declare` runs prepare.py on one worker, writes what prepare.py computed (tables and other content), divides the rest
-   (copies, archives of members, derived files) into chunks of bounded size, and saves them in the checkpoint. If
-   another edition is to be prepared of the same download, it is declared by the same call (`storage.datasets.drafts`).
+   (copies, archives of members, derived files) into chunks of bounded size, and saves them in the checkpoint.
 2. The executor runs the chunks, in this process or on Dask. A worker receives the job (competition, edition,
    source URL, destination URL) and the number of a chunk.
 3. The manifest (Parquet) and finally the commit marker are written. A dataset without the marker is treated as missing.
@@ -82,7 +81,6 @@ def materialise(
     executor: Executor | None = None,
     on_progress: Callable[[Progress], None] | None = None,
     before_commit: Callable[[], None] | None = None,
-    ahead: Job | None = None,
 ) -> pa.Table:
     """Prepare a dataset and return its manifest, that of the committed dataset if there is one with the job's key.
 
@@ -91,8 +89,6 @@ def materialise(
         executor: runs the chunks; in this process by default.
         on_progress: called at the start and after each chunk.
         before_commit: can raise to prevent the commit; see `storage.lease.Lease.require_held`.
-        ahead: a job for another edition with the same download, to be prepared like this dataset afterwards. It is
-            declared together with this one.
 
     Raises:
         DownloadError: the download is damaged or incomplete.
@@ -108,7 +104,7 @@ def materialise(
         clear_destination(destination)
     done, sizes = checkpoint.load() if job.key else ({}, None)
     if sizes is None:
-        next(iter(executor.map(declare, [job], ahead, heavy=True)))
+        next(iter(executor.map(declare, [job], heavy=True)))
         done, sizes = checkpoint.load()
         assert sizes is not None
     counter = _Counter(done, sizes, on_progress)

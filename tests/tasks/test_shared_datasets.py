@@ -19,7 +19,6 @@ from storage.datasets.job import Job
 from storage.datasets.materialise import materialise
 from storage.datasets.prepared import committed_key
 from storage.datasets.recipe import Recipe
-from storage.lease import lease, prepare_lease
 from storage.upkeep import gc
 from storage.writers import Destination
 from tasks.checksum import verify_checksums
@@ -200,38 +199,6 @@ class TestCommonFiles:
             ("v1", None, None),
             ("v2", jobs[0].out, "v1"),
         ]
-
-    def test_editions_that_wait_for_one_download_are_declared_together(
-        self, whales: Path, store: Store, declared: list[str]
-    ) -> None:
-        open_store(store.root)
-        (archive,) = {download_archive(WHALES, store.root, verify=False, edition=each) for each in EDITIONS}
-        split_dataset(WHALES, store.root, "v1", archive)
-        assert declared == ["v1", "v2"]
-        assert find(store, Dataset("v2", WHALES)) is None, "only its tables are there"
-        key = split_dataset(WHALES, store.root, "v2", archive)
-        assert declared == ["v1", "v2"]
-        together = store.read(f"{store.prepared(Dataset('v2', WHALES, key))}/manifest.parquet")
-        shutil.rmtree(store.local("prepared"))
-        assert split_dataset(WHALES, store.root, "v2", archive) == key
-        assert store.read(f"{store.prepared(Dataset('v2', WHALES, key))}/manifest.parquet") == together
-
-    def test_an_edition_that_another_process_prepares_is_left_to_it(
-        self, whales: Path, store: Store, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        ahead: list[Job | None] = []
-
-        def noted(job: Job, **how: Any) -> Any:
-            ahead.append(how["ahead"])
-            return materialise(job, **how)
-
-        monkeypatch.setattr("tasks.split.materialise", noted)
-        open_store(store.root)
-        (archive,) = {download_archive(WHALES, store.root, verify=False, edition=each) for each in EDITIONS}
-        with lease(store, prepare_lease(Dataset("v2", WHALES))):
-            split_dataset(WHALES, store.root, "v1", archive)
-        split_dataset(WHALES, store.root, "v2", archive)
-        assert ahead == [None, None]
 
     def test_s3_copies_them_itself(self, s3: Bucket, packs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         raw = str(packs / WHALES / "raw.zip")

@@ -24,7 +24,7 @@ from pandas.api.types import union_categoricals
 from common.concurrency import WORKERS, ordered_map
 from competitions.errors import DownloadError
 from competitions.preparing.declaration import Content
-from competitions.preparing.download import BY_EDITION, Download
+from competitions.preparing.download import Download
 from competitions.preparing.tables.scratch_rows import Rows, ScratchRows
 from competitions.tables import csv_blocks, csv_text
 from competitions.tables.arrays import offsets_of, text_of
@@ -44,11 +44,9 @@ class BigTable:
 
     def __init__(self, download: Download, name: str, *, keep: Sequence[str] = (), **options: Any) -> None:
         options = {"float_precision": "round_trip", **options}
-        key = ("table", name, tuple(keep), repr(sorted(options.items())))
-        read = partial(_Formatted, download, name, list(keep), options)
-        self._formatted = formatted = read() if BY_EDITION in options else download.shared(key, read)
+        self._formatted = formatted = _Formatted(download, name, list(keep), options)
         self.columns = formatted.columns
-        self.kept = formatted.kept.copy(deep=download.remembers)
+        self.kept = formatted.kept
         self._scratch = formatted.scratch
 
     def __len__(self) -> int:
