@@ -79,8 +79,8 @@ class Price(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    input: float = Field(ge=0)
-    output: float = Field(ge=0)
+    input: float = Field(ge=0, description="Input tokens.")
+    output: float = Field(ge=0, description="Output tokens.")
     cached_input: float | None = Field(
         default=None, ge=0, description="Read from the provider's cache. Default: as input."
     )

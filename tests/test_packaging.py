@@ -8,8 +8,10 @@ from fnmatch import fnmatch
 from typing import Any
 
 import pytest
+import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from packaging.version import Version
 
 from tests.test_architecture import ROOMS, ROOT
 
@@ -63,3 +65,11 @@ def test_the_lock_has_a_version_of_everything_that_is_required(lock: str) -> Non
 def test_the_module_of_the_deployments_is_packaged() -> None:
     assert SETUPTOOLS["py-modules"] == ["mlebench_pipeline"]
     assert (ROOT / "mlebench_pipeline.py").is_file()
+
+
+def test_every_place_names_the_same_version() -> None:
+    """The changelog names the version to come; its candidates have a suffix."""
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text())["version"]
+    assert cited == PROJECT["version"]
+    (first, *_) = re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert Version(cited).base_version == first

@@ -196,7 +196,7 @@ def test_the_summary_in_markdown_has_the_same() -> None:
 
 
 def test_what_backends_record_of_a_run_is_a_condition() -> None:
-    machine = {"hardware": "Linux, 64 cores", "package_version": "0.1.0", "git_commit": "commit 0a1b2c"}
+    machine = {"hardware": "Linux, 64 cores", "package_version": "1.0.0rc1", "git_commit": "commit 0a1b2c"}
     runs = RUNS.assign(network="gateway only", image_digest="sha256:0123", cpus=8, memory_bytes=64 << 30, **machine)
     text = words(page(runs=runs)).split("Run conditions")[1]
     for stated in (
@@ -205,7 +205,7 @@ def test_what_backends_record_of_a_run_is_a_condition() -> None:
         "Processors 8",
         "Memory limit 64 GiB",
         "Run on Linux, 64 cores",
-        "Run with mlebench-pipeline 0.1.0",
+        "Run with mlebench-pipeline 1.0.0rc1",
         "Source of the runs commit 0a1b2c",
     ):
         assert stated in text
