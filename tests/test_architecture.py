@@ -14,7 +14,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 
-# What each room may import besides itself; the README's table, see `test_the_readme_has_the_same_table`.
+# What each room may import besides itself, as in CONTRIBUTING.md: `test_the_table_of_packages_says_the_same`.
 ROOMS: dict[str, set[str]] = {
     "common": set(),
     "competitions": {"common"},
@@ -103,23 +103,23 @@ def test_rooms_import_one_way(room: str) -> None:
     assert not wrong
 
 
-def table_of_the_readme(heading: str) -> list[list[str]]:
-    """Rows of the README's table whose last column has that heading, cell by cell."""
-    lines = (ROOT / "README.md").read_text("utf-8").splitlines()
+def documented(heading: str) -> list[list[str]]:
+    """Rows of the table in CONTRIBUTING.md whose last column has that heading, cell by cell."""
+    lines = (ROOT / "CONTRIBUTING.md").read_text("utf-8").splitlines()
     start = next(number for number, line in enumerate(lines) if line.endswith(f"| {heading} |")) + 2
     rows = itertools.takewhile(lambda line: line.startswith("|"), lines[start:])
     return [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
 
 
-def test_the_readme_has_the_same_table() -> None:
-    table = {folder.strip("`/"): re.findall(r"`(\w+)`", known) for folder, _, known in table_of_the_readme("imports")}
+def test_the_table_of_packages_says_the_same() -> None:
+    table = {folder.strip("`/"): re.findall(r"`(\w+)`", known) for folder, _, known in documented("imports")}
     assert table.pop("tests") == []
     assert {room: set(known) for room, known in table.items()} == ROOMS
 
 
-def test_the_readme_has_the_same_table_of_folders() -> None:
+def test_the_table_of_folders_says_the_same() -> None:
     table: dict[str, dict[str, set[str]]] = {}
-    for folder, _, known in table_of_the_readme("imports from its package"):
+    for folder, _, known in documented("imports from its package"):
         room, _, name = folder.replace(" (top)", "").strip("`/").partition("/")
         names = set(re.findall(r"`(\w+)`", known)) | ({"."} if known.startswith("top") else set())
         table.setdefault(room, {})[name or "."] = names
