@@ -24,7 +24,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 __all__ = ["dataset", "group"]
 
 
-TABLE = re.search(r"\n\| published tool \|.*?\n\n", (DOCS / "reproducing.md").read_text(), re.DOTALL)
+TABLE = re.search(r"\n\| published tool \|.*?\n\n", (DOCS / "migrating.md").read_text(), re.DOTALL)
 ROWS = TABLE[0].strip().splitlines()[2:] if TABLE else []
 
 

@@ -85,7 +85,7 @@ def test_what_agents_are_built_from_is_pinned() -> None:
 
 
 def test_the_documented_versions_are_those_that_are_built() -> None:
-    page = (BUILTIN_AGENTS.parents[1] / "docs" / "agents.md").read_text()
+    page = (BUILTIN_AGENTS.parents[1] / "docs" / "shipped-agents.md").read_text()
     for name in ("claude-code", "codex", "opencode"):
         lock = (BUILTIN_AGENTS / name / "package-lock.json").read_text()
         built = {found.partition("-")[0] for found in re.findall(r'"version": "([\d.]+[^"]*)"', lock)}
