@@ -13,6 +13,10 @@ import pandas as pd
 
 from benchmarks.measure import Case, Sample, best, measure
 from competitions import registry
+from storage.dataset import Dataset
+from storage.datasets.commit import MARKER
+from storage.datasets.current import make_current
+from storage.store import Store
 
 _ID = "iwildcam-2020-fgvc7"
 _ROWS = 60_000
@@ -46,11 +50,13 @@ def case(work: Path, full: bool) -> Case:
 
 def _prepared(store: Path) -> None:
     facts = registry.get(_ID).facts
-    folder = store / "prepared" / "v1" / _ID
+    dataset = Dataset("v1", _ID, "k")
+    folder = store / "prepared" / "v1" / _ID / "k"
     for path in (facts.files.answers, facts.files.sample_submission, facts.files.gold_submission):
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         _table(0).to_csv(folder / path, index=False)
-    (folder / "commit.json").write_text(json.dumps({"key": "k"}))
+    (folder / MARKER).write_text(json.dumps({"key": dataset.key}))
+    make_current(Store(str(store)), dataset)
 
 
 def _submissions(folder: Path) -> list[Path]:

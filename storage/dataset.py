@@ -16,15 +16,12 @@ class Dataset:
         competition_id: id of the competition.
         key: content key, which names its folder; None for whichever content is current (see
             `storage.datasets.current.find`).
-        unkeyed: it lies directly in the folder of its competition, as stores had it before datasets had folders of
-            their own.
         files_of: the edition in whose folder it lies, if it is that of another edition with the same files.
     """
 
     edition: Edition
     competition_id: str
     key: str | None = None
-    unkeyed: bool = False
     files_of: Edition | None = None
 
     @property

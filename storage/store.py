@@ -169,8 +169,6 @@ class Store:
 
     def prepared(self, dataset: Dataset) -> str:
         """URL of a prepared dataset's folder. Raises `ValueError` for a dataset without a key."""
-        if dataset.unkeyed:
-            return self.datasets(dataset)
         if dataset.key is None:
             raise ValueError(f"{dataset} has no key: find the current dataset first")
         return f"{self.datasets(dataset)}/{dataset.key}"

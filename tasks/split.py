@@ -178,18 +178,9 @@ def _similar(place: Store, dataset: Dataset, recipe: Recipe) -> Iterator[tuple[s
 
 
 def _shared(place: Store, dataset: Dataset, files_of: Edition, download_hash: str, *how: Any) -> str:
-    """Prepare the edition whose files are those of the edition that `dataset` names, and note that they are shared.
-
-    A dataset that an earlier version made for the edition alone is used as it is if the download is not at hand.
-    """
-    name, own = dataset.competition_id, read_current(place, dataset)
-    state = own.state(recipe := split_recipe(name, download_hash, dataset.edition))
-    at_hand = place.exists(place.raw(name)) or find(place, Dataset(files_of, name, recipe.key))
-    if own.dataset and not own.dataset.files_of and state == "other code" and not at_hand:
-        how[-1](f"{dataset}: made by other code and used as it is, because the store does not have its download")
-        no_longer_wanted(place, dataset)
-        return str(own.dataset.key)
-    key = split_dataset(name, place.root, files_of, download_hash, *how)
+    """Prepare the edition whose files are those of the edition that `dataset` names, and note that they are shared."""
+    own = read_current(place, dataset)
+    key = split_dataset(dataset.competition_id, place.root, files_of, download_hash, *how)
     with lease(place, prepare_lease(dataset)) as mine:
         assert mine is not None
         if not (own.dataset and own.dataset.files_of):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from pathlib import Path
 from typing import Any
 
 from competitions.editions import Edition
 from storage.dataset import Dataset
+from storage.datasets.commit import MARKER
 from storage.datasets.current import make_current
 from storage.datasets.job import Job
 from storage.datasets.materialise import materialise
@@ -37,3 +40,13 @@ def put_dataset(
     materialise(Job(competition_id, source, store.prepared(dataset), edition, key=key))
     make_current(store, dataset)
     return dataset
+
+
+def copy_dataset(store: Store, competition_id: str, prepared: Path, edition: Edition = "v1", key: str = "k") -> Path:
+    """Put a dataset that was prepared into a directory under any key, and make it current. Returns its folder."""
+    dataset = Dataset(edition, competition_id, key)
+    folder = shutil.copytree(prepared, store.local("prepared", edition, competition_id, key))
+    marker = json.loads((prepared / MARKER).read_text())
+    store.write_json(f"{store.prepared(dataset)}/{MARKER}", {**marker, "key": key})
+    make_current(store, dataset)
+    return folder

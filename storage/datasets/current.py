@@ -9,8 +9,7 @@ the other edition, so that both have the same dataset also after that is replace
 
 A reader finds the dataset once and then uses only its folder, so a dataset that becomes current meanwhile does not
 matter to it. `current.json` is replaced as a whole, by the holder of the lease for preparing, after the dataset has
-been committed. Stores from before datasets had folders of their own have one dataset directly in the folder of the
-competition. It is current until another one is.
+been committed.
 """
 
 from __future__ import annotations
@@ -24,7 +23,6 @@ from typing import Any, Literal
 from common.errors import UserError
 from competitions.editions import EDITIONS, Edition
 from storage.dataset import Dataset
-from storage.datasets.checkpoint import FOLDER
 from storage.datasets.commit import MARKER
 from storage.datasets.recipe import ADOPTED, Recipe
 from storage.store import Store
@@ -32,7 +30,6 @@ from storage.store import Store
 CURRENT = "current.json"
 USES = ".uses"
 """Suffix of the folder with the uses of a dataset, next to its own folder."""
-PARTS = ("public", "private")
 
 State = Literal["same", "other code", "other inputs", "missing"]
 """The current dataset, compared with a recipe: it is made by it, or from the same download and parameters by other
@@ -51,7 +48,7 @@ class Current:
         return next((key for known, key in self.recipes if known == recipe), recipe.key)
 
     def own_recipes(self, key: str | None) -> list[Recipe]:
-        """The recipes that are known to make the dataset with that key. None are for one of an older store."""
+        """The recipes that are known to make the dataset with that key."""
         return [recipe for recipe, known in self.recipes if known == key]
 
     def state(self, recipe: Recipe) -> State:
@@ -79,8 +76,7 @@ def read_current(store: Store, dataset: Dataset) -> Current:
     """The current dataset of the competition and edition that `dataset` names; its key does not matter."""
     record: dict[str, Any] | None = store.read_json(current_url(store, dataset))
     if record is None:
-        old = read_marker(store, _at(dataset, None, unkeyed=True))
-        return Current(_at(dataset, old["key"], unkeyed=True) if old else None)
+        return Current(None)
     if record.get("files_of"):
         shared = read_current(store, Dataset(record["files_of"], dataset.competition_id))
         return replace(shared, dataset=shared.dataset and _as(dataset.edition, shared.dataset))
@@ -88,7 +84,7 @@ def read_current(store: Store, dataset: Dataset) -> Current:
         (Recipe(dataset.edition, each["download"], each["code"], each["params"]), str(each["dataset"]))
         for each in record["recipes"]
     )
-    found = _at(dataset, record["key"], bool(record.get("unkeyed")))
+    found = Dataset(dataset.edition, dataset.competition_id, record["key"])
     return Current(found if is_committed(store, found) else None, recipes)
 
 
@@ -100,10 +96,9 @@ def find(store: Store, dataset: Dataset) -> Dataset | None:
     if dataset.key is None:
         return read_current(store, dataset).dataset
     for edition in (dataset.edition, *(each for each in EDITIONS if each != dataset.edition)):
-        there = replace(dataset, edition=edition)
-        for candidate in (_at(there, dataset.key), _at(there, dataset.key, unkeyed=True)):
-            if is_committed(store, candidate):
-                return _as(dataset.edition, candidate)
+        candidate = Dataset(edition, dataset.competition_id, dataset.key)
+        if is_committed(store, candidate):
+            return _as(dataset.edition, candidate)
     return None
 
 
@@ -182,8 +177,6 @@ def write_current(store: Store, current: Current, of: Dataset, shared: Iterable[
         "changed_at": datetime.now(UTC).isoformat(timespec="seconds"),
         "recipes": [{"dataset": key, **recipe.to_json()} for recipe, key in current.recipes],
     }
-    if current.dataset and current.dataset.unkeyed:
-        record["unkeyed"] = True
     if keys := sorted(shared):
         record["shared"] = keys
     store.write_json(current_url(store, of), record)
@@ -204,15 +197,10 @@ def is_committed(store: Store, dataset: Dataset) -> bool:
 
 
 def all_datasets(store: Store, edition: Edition, competition_id: str) -> Iterator[Dataset]:
-    """Every dataset of a competition in an edition, committed or not. One without a folder and marker has no key."""
-    here = Dataset(edition, competition_id)
-    names = store.folder_names(store.relative(store.datasets(here)))
-    old = read_marker(store, _at(here, None, unkeyed=True))
-    if old is not None or not {*PARTS, FOLDER}.isdisjoint(names):
-        yield _at(here, old["key"] if old else None, unkeyed=True)
-    for name in names:
-        if name not in (*PARTS, FOLDER) and not name.endswith(USES):
-            yield _at(here, name)
+    """Every dataset of a competition in an edition, committed or not."""
+    for name in store.folder_names(store.relative(store.datasets(Dataset(edition, competition_id)))):
+        if not name.endswith(USES):
+            yield Dataset(edition, competition_id, name)
 
 
 def competitions_of(store: Store) -> Iterator[tuple[Edition, str]]:
@@ -220,10 +208,6 @@ def competitions_of(store: Store) -> Iterator[tuple[Edition, str]]:
     for edition in EDITIONS:
         for name in store.folder_names(f"prepared/{edition}"):
             yield edition, name
-
-
-def _at(dataset: Dataset, key: str | None, unkeyed: bool = False) -> Dataset:
-    return Dataset(dataset.edition, dataset.competition_id, key, unkeyed)
 
 
 def _as(edition: Edition, dataset: Dataset) -> Dataset:

@@ -16,8 +16,7 @@ from competitions.editions import Edition
 from competitions.preparing.declaration import LeftOut
 from storage.cache import Cache
 from storage.dataset import Dataset
-from storage.datasets.checkpoint import FOLDER
-from storage.datasets.commit import DESCRIPTION, MANIFEST, MARKER
+from storage.datasets.commit import DESCRIPTION, MARKER
 from storage.datasets.current import Current, competitions_of, find, read_current, read_marker, require
 from storage.datasets.fetch import fetch_all
 from storage.datasets.job import Preparable
@@ -33,8 +32,6 @@ from storage.uses import Continuing
 
 _AT_ONCE = 16  # small requests at the same time
 VERIFIED = "verified.json"
-CONTENT = (MARKER, VERIFIED, MANIFEST, FOLDER, "public", "private")
-"""What the folder of a dataset has in it, with the marker first."""
 
 
 def committed_key(store: Store, dataset: Dataset) -> str | None:

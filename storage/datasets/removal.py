@@ -7,7 +7,6 @@ import contextlib
 from storage.dataset import Dataset
 from storage.datasets.commit import MARKER
 from storage.datasets.current import USES, all_datasets, current_url, read_current, read_marker
-from storage.datasets.prepared import CONTENT
 from storage.datasets.uses import is_used
 from storage.store import Store
 
@@ -29,8 +28,7 @@ def remove_dataset(store: Store, dataset: Dataset) -> bool:
         if marker is not None:
             store.write_json(marker_url, marker)
         return False
-    for name in CONTENT if dataset.unkeyed else ("",):
-        store.remove(f"{store.prepared(dataset)}/{name}".rstrip("/"))
+    store.remove(store.prepared(dataset))
     store.remove(f"{store.datasets(dataset)}/{dataset.key}{USES}")
     _forget(store, dataset)
     return True

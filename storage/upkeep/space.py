@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,7 +13,6 @@ from competitions.preparing.archives.listing import sizes_below, sizes_on_disk
 from storage.cache import Cache
 from storage.dataset import Dataset
 from storage.datasets.current import all_datasets, competitions_of, read_current, read_marker
-from storage.datasets.prepared import CONTENT
 from storage.store import Store
 
 Kind = Literal["raw", "prepared", "runs", "tables", "reports", "locks", "live", "checkpoints", "cache", "scratch"]
@@ -79,14 +77,9 @@ def usage_of_datasets(store: Store, edition: Edition, competition_id: str) -> It
             where = store.prepared(dataset)
             yield DiskUsage("prepared", name, where, marker["bytes"], marker["files"], state, dataset)
             continue
-        found = chain.from_iterable(_sizes(store.top.fs, path) for path in content_of(store, dataset))
-        yield DiskUsage("prepared", name, store.prepared(dataset), *_total(found), "incomplete", dataset)
-
-
-def content_of(store: Store, dataset: Dataset) -> list[str]:
-    """The paths in the file system that a dataset consists of: its folder, or for an unkeyed one what it has in it."""
-    folder = store.top.path(store.relative(store.prepared(dataset)))
-    return [f"{folder}/{name}" for name in CONTENT] if dataset.unkeyed else [folder]
+        where = store.prepared(dataset)
+        found = _sizes(store.top.fs, store.top.path(store.relative(where)))
+        yield DiskUsage("prepared", name, where, *_total(found), "incomplete", dataset)
 
 
 def _listed(store: Store, kind: Kind, name: str, where: str, state: State = "") -> DiskUsage:

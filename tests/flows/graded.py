@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from flows.cli import main
 from storage.datasets import prepare
 from storage.tables import read_table
 from tests.bundles import bundle
-from tests.stores import Store
+from tests.stores import Store, copy_dataset
 
 GROUP = "group"
 
@@ -32,7 +31,7 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def group(store: Store, dataset: Path) -> Store:
     """A store in which `GROUP` has run three seeds of diabetes: perfect, the sample, and no submission."""
     for edition in ("v1", "v2"):
-        shutil.copytree(dataset, store.local("prepared", edition, "diabetes"))
+        copy_dataset(store, "diabetes", dataset, edition)
     facts = registry.get("diabetes").facts.files
     for seed, source in enumerate((facts.gold_submission, facts.sample_submission, None)):
         url = store.run(GROUP, "diabetes", seed)

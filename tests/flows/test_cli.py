@@ -20,6 +20,7 @@ from tests.agents import write_agent
 from tests.bundles import bundle
 from tests.flows.gates import Gate
 from tests.processes import command_of
+from tests.stores import Store, put_dataset
 
 ROOT = Path(__file__).parents[2]
 MLEBENCH = [sys.executable, "-m", "flows.cli"]
@@ -52,10 +53,9 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture(scope="module")
 def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store with diabetes prepared."""
-    store = tmp_path_factory.mktemp("prepared")
-    (store / "raw.zip").write_bytes(bundle("diabetes"))
-    prepare("diabetes", store / "raw.zip", store / "prepared" / "v1" / "diabetes")
-    return store
+    folder = tmp_path_factory.mktemp("prepared")
+    put_dataset(Store(str(folder)), "diabetes")
+    return folder
 
 
 class TestBadInput:
@@ -143,7 +143,7 @@ def test_listing_and_help_know_every_command(here: Path) -> None:
 
 
 def test_grading_a_file_goes_on_past_bad_lines(prepared: Path, here: Path) -> None:
-    sample = prepared / "prepared" / "v1" / "diabetes" / "public" / "sample_submission.csv"
+    sample = prepared / "prepared" / "v1" / "diabetes" / "k" / "public" / "sample_submission.csv"
     lines = [
         json.dumps({"competition_id": "diabetes", "submission_path": str(sample)}),
         "not json",

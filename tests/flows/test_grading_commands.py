@@ -18,7 +18,7 @@ from flows.commands.grade import ProcessOptions
 from grading.report import GradingReport
 from storage.tables import read_table
 from tests.flows.graded import GROUP, dataset, grades_of, group, mlebench, run_record
-from tests.stores import Store
+from tests.stores import Store, copy_dataset
 
 __all__ = ["dataset", "group"]
 
@@ -92,7 +92,7 @@ class TestRegrade:
         (odd / "grade.py").write_text("def grade(submission, answers, edition):\n    raise KeyError('label')\n")
         monkeypatch.setenv("MLEBENCH_COMPETITIONS", str(odd.parent))
         get_settings.cache_clear()
-        shutil.copytree(dataset, group.local("prepared", "v1", "odd"))
+        copy_dataset(group, "odd", dataset)
         url = group.run(GROUP, "odd", 0)
         group.put(f"{url}/submission.csv", dataset / registry.get("diabetes").facts.files.sample_submission)
         group.write_json(f"{url}/run.json", {**run_record(0, True), "competition_id": "odd", "run_id": "odd-0"})

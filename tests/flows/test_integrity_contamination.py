@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import re
-import shutil
 from collections.abc import Iterator
 from typing import Any
 
@@ -25,7 +24,7 @@ from tests.flows.test_integrity_violations import provided
 from tests.grading.page.pages import graded as graded_row
 from tests.prepared import PreparedCompetitions
 from tests.sandbox.gateway.llm import ScriptedLLM
-from tests.stores import Store
+from tests.stores import Store, copy_dataset
 
 KNOWN = {
     "leaf-classification": 0.9,
@@ -138,7 +137,7 @@ def test_the_sample_submission_is_scored_with_the_prepared_dataset(
     store: Store, prepared: PreparedCompetitions
 ) -> None:
     subject = prepared["spaceship-titanic"]
-    shutil.copytree(subject.path, store.local("prepared", "v1", "spaceship-titanic"))
+    copy_dataset(store, "spaceship-titanic", subject.path)
     sample = subject.path / subject.competition.facts.files.sample_submission
     want = round(subject.competition.score(sample, subject.answers), 5)
     assert sample_score(store, "spaceship-titanic", "v1") == want

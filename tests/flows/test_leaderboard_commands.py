@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from storage.sources.kaggle.leaderboard import read_leaderboard
 from storage.tables import read_table
 from tests.kaggle_server import KaggleServer
 from tests.prepared import PreparedCompetitions
-from tests.stores import Store
+from tests.stores import Store, copy_dataset
 
 ID = "leaf-classification"
 
@@ -90,8 +89,7 @@ class TestGradingWithAFetchedLeaderboard:
     @pytest.fixture
     def sample(self, prepared: PreparedCompetitions, store: Store) -> Path:
         leaf = prepared[ID]
-        shutil.copytree(leaf.path, store.local("prepared", "v1", ID))
-        return store.local("prepared", "v1", ID) / leaf.competition.facts.files.sample_submission
+        return copy_dataset(store, ID, leaf.path) / leaf.competition.facts.files.sample_submission
 
     @pytest.fixture
     def fetched(self, kaggle: KaggleServer, store: Store, capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -297,16 +296,6 @@ class TestDescriptions:
         assert store.read(f"{folder.url}/logs/description.md") == b"# Better words\n"
         assert store.read(f"{folder.url}/logs/id") == b"own\n", "it is told which competition it is"
         assert store.local("prepared", "v1", "own", "one", "public", "description.md").read_text() != "# Better words\n"
-
-    def test_a_run_on_a_dataset_of_an_older_version_too(self, own: Path, store: Store) -> None:
-        keyed, old = store.local("prepared", "v1", "own", "one"), store.local("prepared", "v1", "own")
-        for path in list(keyed.iterdir()):
-            shutil.move(path, old / path.name)
-        keyed.rmdir()
-        store.remove(store.url("prepared", "v1", "own", "current.json"))
-        (own / "description.md").write_text("# Better words\n")
-        folder = run(store)
-        assert store.read(f"{folder.url}/logs/description.md") == b"# Better words\n"
 
 
 def test_a_run_whose_dataset_is_replaced_meanwhile_goes_on_with_its_own(own: Path, store: Store) -> None:

@@ -196,26 +196,6 @@ def test_a_dataset_collected_and_made_again_has_its_key(own: Own) -> None:
     assert own.prepare() == key
 
 
-def test_a_store_of_the_old_layout_is_proven_and_kept(own: Own) -> None:
-    key = own.prepare()
-    folder = own.store.local("prepared", "v1", "own")
-    for path in [*(folder / key).iterdir()]:
-        path.rename(folder / path.name)
-    (folder / key).rmdir()
-    (folder / current.CURRENT).unlink()
-    marker = json.loads((folder / "commit.json").read_text())
-    (folder / "commit.json").write_text(json.dumps({**marker, "key": "of the old code"}))
-    before = own.files()
-    assert made_by_other_code(own.store) == [Dataset("v1", "own", "of the old code", unkeyed=True)]
-    assert own.prepare() == "of the old code"
-    after = own.files()
-    assert {path for path in before if after[path] != before[path]} == {str(folder / "verified.json")}
-    assert made_by_other_code(own.store) == []
-    own.write("prepare.py", PREPARE.replace("0.5", "0.25"))
-    assert len(own.prepare()) == 16
-    assert own.files().items() >= after.items(), "the old dataset is as it was"
-
-
 def test_new_checksums_are_compared_with_a_dataset_that_exists(own: Own) -> None:
     from competitions import registry
     from storage.datasets.verify import ChecksumMismatch

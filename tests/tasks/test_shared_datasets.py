@@ -14,11 +14,10 @@ from common.settings import get_settings
 from competitions.editions import EDITIONS, Edition
 from flows.cli import main
 from storage.dataset import Dataset
-from storage.datasets.current import find, make_current, read_current
+from storage.datasets.current import find, read_current
 from storage.datasets.job import Job
 from storage.datasets.materialise import materialise
 from storage.datasets.prepared import committed_key
-from storage.datasets.recipe import Recipe
 from storage.upkeep import gc
 from storage.writers import Destination
 from tasks.checksum import verify_checksums
@@ -86,36 +85,6 @@ class TestShared:
         (gone,) = gc.edition_datasets(store, gc.everything(store), "v1", dry=False)
         assert (gone.name, gone.state) == ("v1 diabetes", "complete")
         assert files(store) == []
-
-
-class TestStoresOfEarlierVersions:
-    """They have datasets of v2 under keys of their own, also where these are equal to those of v1."""
-
-    @pytest.fixture
-    def earlier(self, store: Store) -> Store:
-        open_store(store.root)
-        record = download_archive("diabetes", store.root, edition="v2")
-        own = put_dataset(store, "diabetes", edition="v2", key="own")
-        make_current(store, own, Recipe("v2", record, "earlier code", {}))
-        return store
-
-    def test_with_the_download_there_is_one_for_both(self, earlier: Store) -> None:
-        assert committed_key(earlier, V2) == "own"
-        assert split_dataset("diabetes", earlier.root, "v2", download_archive("diabetes", earlier.root)) != "own"
-        assert committed_key(earlier, V2) == committed_key(earlier, V1) != "own"
-        assert find(earlier, Dataset("v2", "diabetes", "own")) == Dataset("v2", "diabetes", "own"), "runs have its key"
-        old = [each for each in gc.everything(earlier) if each.state == "old"]
-        assert [(each.name, each.dataset and each.dataset.key) for each in old] == [("v2 diabetes", "own")]
-
-    def test_without_it_theirs_is_used_as_it_is(self, earlier: Store) -> None:
-        hashed = download_archive("diabetes", earlier.root, edition="v2")
-        earlier.remove(earlier.raw("diabetes"))
-        told: list[str] = []
-        assert split_dataset("diabetes", earlier.root, "v2", hashed, tell=told.append) == "own"
-        assert told == [
-            "diabetes (v2): made by other code and used as it is, because the store does not have its download"
-        ]
-        assert find(earlier, V1) is None
 
 
 def test_an_edition_that_begins_to_differ_gets_a_dataset_of_its_own(

@@ -15,13 +15,12 @@ from common.errors import UserError
 from competitions.competition import Competition
 from storage.cache import Cache
 from storage.dataset import Dataset
-from storage.datasets import prepare
 from storage.datasets.current import find, make_current, read_current, require
 from storage.datasets.job import Job
 from storage.datasets.materialise import materialise
 from storage.datasets.prepared import check_dataset, local_copy
 from storage.datasets.recipe import Recipe
-from storage.datasets.uses import is_used, use, uses_url
+from storage.datasets.uses import is_used, uses_url
 from storage.datasets.verify import ChecksumMismatch
 from storage.upkeep import gc
 from tests.stores import Store, put_dataset
@@ -33,13 +32,6 @@ DIGITS = Dataset("v1", "digits")
 def state_of(folder: Path) -> dict[str, tuple[int, int]]:
     """Inode and time of modification of every file below a folder."""
     return {str(p): (p.stat().st_ino, p.stat().st_mtime_ns) for p in sorted(folder.rglob("*")) if p.is_file()}
-
-
-def old_layout(store: Store, digits_zip: Path, key: str = "old") -> Path:
-    """A dataset as it was laid out before datasets had folders of their own."""
-    folder = store.local("prepared", "v1", "digits")
-    materialise(Job("digits", str(digits_zip), str(folder), key=key))
-    return folder
 
 
 @pytest.fixture
@@ -81,41 +73,6 @@ class TestReaders:
         monkeypatch.setattr("storage.uses.use", refuse)
         with local_copy(store, DIGITS, "public", cache) as folder:
             assert (folder / "public" / "train.csv").is_file()
-
-
-class TestStoresOfTheOldLayout:
-    def test_their_dataset_is_current_until_another_one_is(self, store: Store, digits_zip: Path, cache: Cache) -> None:
-        folder = old_layout(store, digits_zip)
-        dataset = require(store, DIGITS)
-        assert (dataset.key, dataset.unkeyed) == ("old", True)
-        before = state_of(folder)
-        with local_copy(store, DIGITS, "private", cache) as found:
-            assert found == folder
-            put_dataset(store, "digits", digits_zip, key="new")
-            assert (found / "private" / "test.csv").is_file()
-        assert {path: now for path, now in state_of(folder).items() if path in before} == before
-        assert [require(store, each).key for each in (DIGITS, dataset)] == ["new", "old"]
-
-    def test_it_can_be_made_current_again(self, store: Store, digits_zip: Path) -> None:
-        old_layout(store, digits_zip)
-        dataset = require(store, DIGITS)
-        put_dataset(store, "digits", digits_zip, key="new")
-        make_current(store, dataset)
-        assert find(store, DIGITS) == dataset
-
-    def test_it_is_collected_and_nothing_else(self, store: Store, digits_zip: Path) -> None:
-        folder = old_layout(store, digits_zip)
-        new = put_dataset(store, "digits", digits_zip, key="new")
-        (gone,) = gc.old_datasets(store, gc.everything(store), None, dry=False)
-        assert (gone.name, gone.state, gone.dataset) == ("v1 digits", "old", Dataset("v1", "digits", "old", True))
-        assert sorted(path.name for path in folder.iterdir()) == ["current.json", "new"]
-        assert find(store, DIGITS) == new
-
-    def test_one_made_into_a_plain_directory_is_read_as_well(self, store: Store, digits_zip: Path) -> None:
-        prepare("digits", digits_zip, store.local("prepared", "v1", "digits"))
-        assert require(store, DIGITS).unkeyed
-        with use(store, DIGITS) as dataset:
-            assert is_used(store, dataset)
 
 
 class TestDamaged:
