@@ -38,8 +38,6 @@ Part = Literal["prepare", "grade", "bundle"]
 PARTS: tuple[Part, ...] = get_args(Part)
 _NOT_CODE = {".md", ".yaml", ".pyc"}
 _REQUIRED = ("competition.yaml", "description.md", "prepare.py", "grade.py")
-_RENAMED = {"split": "holdout"}
-"""Keys of competition.yaml in earlier versions, and their names now."""
 _KEPT: dict[tuple[str, str], tuple[tuple[int, ...], Any]] = {}
 """The parsed answers of the last calls of `Competition.grade`: global, because competitions are values."""
 _MOST_KEPT = 4
@@ -80,10 +78,6 @@ class Competition(BaseModel):
             # The C loader is ten times faster, but not part of every build of PyYAML.
             loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
             content = yaml.load((folder / "competition.yaml").read_text("utf-8"), Loader=loader)  # noqa: S506
-            old = [name for name in _RENAMED if isinstance(content, dict) and name in content]
-            if old:
-                renamed = ", ".join(f"rename {name!r} to {_RENAMED[name]!r}" for name in old)
-                raise BadCompetition(f"{folder / 'competition.yaml'} is of an earlier version: {renamed}")
             facts = CompetitionFacts.model_validate(content)
         except yaml.YAMLError as error:
             raise BadCompetition(f"{folder / 'competition.yaml'} is {invalid_yaml(error)}") from error

@@ -96,7 +96,7 @@ class Installation:
         running = self.processes.running()
         if not self.login.exists():
             write_private(self.login, f"{new_credential()}\n")
-            # Servers of an earlier version have no login.
+            # Servers that run have another login, such as one that others could read and that was removed.
             self.processes.stop()
             running.clear()
         if not _is_own(self.login) or self.login.stat().st_mode & 0o077:

@@ -14,7 +14,6 @@ import subprocess
 import tempfile
 import time
 import urllib.request
-from pathlib import Path
 
 from common import serving, starting
 from common.guard import listen, new_credential
@@ -171,14 +170,13 @@ def end_orphans() -> None:
             continue
         with contextlib.suppress(psutil.Error):
             environment = process.environ()
-            if environment.get("PREFECT__SERVER_EPHEMERAL") == "1" and not _lives(environment.get(_STARTED_BY)):
+            started_by = environment.get(_STARTED_BY)
+            if environment.get("PREFECT__SERVER_EPHEMERAL") == "1" and started_by and not _lives(started_by):
                 process.terminate()
     os.environ[_STARTED_BY] = f"{os.getpid()} {start_time(os.getpid())}"
 
 
-def _lives(started_by: str | None) -> bool:
+def _lives(started_by: str) -> bool:
     """Whether the process that has started a server lives."""
-    if started_by is None:  # by another version, or another program
-        return start_time(1) is not None and "python" in Path("/proc/1/cmdline").read_text(errors="replace")
     pid, _, started = started_by.partition(" ")
     return str(start_time(int(pid))) == started

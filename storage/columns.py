@@ -11,13 +11,12 @@ Type = Literal["string", "int64", "float64", "bool", "timestamp"]
 
 @dataclass(frozen=True)
 class Column:
-    """One column: its type, what a value means, its unit, and the schema version that introduced it."""
+    """One column: its type, what a value means, and its unit."""
 
     name: str
     type: Type
     meaning: str
     unit: str = ""
-    since: int = 0
 
     @property
     def finite(self) -> bool:

@@ -3,8 +3,7 @@
 The Arrow schemas of Parquet files are derived from them, so that all files of a table have the same types, and
 `docs/tables.md` is generated from them. Every column may be null.
 
-To change a table, increase `SCHEMA_VERSION` and set `since` of new columns to the new version. Columns are never
-renamed and never change their type, so older files are read by adding the missing columns.
+A change of a table increases `SCHEMA_VERSION`: whoever does not know a newer version refuses its files.
 """
 
 from __future__ import annotations
@@ -31,8 +30,8 @@ from storage.statistics_schemas import STATISTICS, Statistics
 if TYPE_CHECKING:
     import pyarrow as pa
 
-SCHEMA_VERSION = 3
-"""Version of the tables, and of the records they are created from. Files without a version have version 0."""
+SCHEMA_VERSION = 1
+"""Version of the tables, and of the records they are created from."""
 METADATA_KEY = b"mlebench.schema_version"
 """Key of the schema version in the metadata of a Parquet file."""
 
@@ -95,15 +94,15 @@ _RUNS = TableSchema(
         Column("memory_bytes", "int64", "Memory limit; null if there was none.", "bytes"),
         Column("disk_bytes", "int64", "Disk limit; null if there was none.", "bytes"),
         Column("gpus", "int64", "GPUs that the agent could use; null if the definition does not say."),
-        Column("knowledge_cutoff", "string", "Month of the model's newest training data; null if not stated.", since=3),
+        Column("knowledge_cutoff", "string", "Month of the model's newest training data; null if not stated."),
         Column("validation_calls", "int64", "Requests to the validation service."),
         Column("gateway_requests", "int64", "Requests to language models that reached a provider or tried to."),
         Column("gateway_tokens", "int64", "Input and output tokens of these requests.", "tokens"),
         Column("gateway_cost_usd", "float64", "Their cost; null if the price of one is unknown.", "USD"),
-        Column("tries", "int64", "How often the run was begun: above 1, machines or engines ended it before.", since=2),
-        Column("resumed", "int64", "How often it continued from a checkpoint; null if never.", since=3),
-        Column("host", "string", "Name of the host on which it ran in the end.", since=2),
-        Column("prices", "string", "Version of the list prices; null if the run had no gateway.", since=2),
+        Column("tries", "int64", "How often the run was begun: above 1, machines or engines ended it before."),
+        Column("resumed", "int64", "How often it continued from a checkpoint; null if never."),
+        Column("host", "string", "Name of the host on which it ran in the end."),
+        Column("prices", "string", "Version of the list prices; null if the run had no gateway."),
         Column("hardware", "string", "Operating system, processor, cores, memory and GPUs of the machine."),
         Column("package_version", "string", "Version of mlebench-pipeline that made the run."),
         Column("git_commit", "string", "Its git commit, or how it was installed."),
@@ -111,8 +110,8 @@ _RUNS = TableSchema(
         Column("ledger_entries", "int64", "Number of entries of the evidence."),
         Column("ledger_signature", "string", "Signature of `ledger_head` by MLEBENCH_LEDGER_KEY; null without a key."),
         Column("submission_from", "string", "URL of the run whose files a regraded copy uses; null for a run itself."),
-        Column("dataset_key", "string", "Content key of the dataset that the agent worked on.", since=2),
-        Column("edition_version", "string", "Version of the edition, such as `v2.1`; see docs/editions.md.", since=3),
+        Column("dataset_key", "string", "Content key of the dataset that the agent worked on."),
+        Column("edition_version", "string", "Version of the edition, such as `v2.1`; see docs/editions.md."),
     ),
 )
 
@@ -145,8 +144,8 @@ _GRADES = TableSchema(
         Column("created_at", "timestamp", "When the submission was graded."),
         Column("submission_path", "string", "Path or URL of the submission."),
         Column("leaderboard", "string", "Where the thresholds come from: `stored`, or a fetched leaderboard and when."),
-        Column("dataset_key", "string", "Content key of the dataset with the answers.", since=2),
-        Column("edition_version", "string", "Version of the edition, such as `v2.1`; see docs/editions.md.", since=3),
+        Column("dataset_key", "string", "Content key of the dataset with the answers."),
+        Column("edition_version", "string", "Version of the edition, such as `v2.1`; see docs/editions.md."),
     ),
 )
 
@@ -157,9 +156,9 @@ _SNAPSHOTS = TableSchema(
         Column("at_seconds", "float64", "Time since the start of the run.", "s"),
         Column("score", "float64", "Score, rounded to 5 decimals; null if there is none or it is NaN.", "metric"),
         *flags({"valid_submission": "The version has a score.", **MEDALS}),
-        Column("edition", "string", "Edition whose grader and answers were used; null: that of the run.", since=3),
-        Column("outcome", "string", "As in `grades`.", since=3),
-        Column("leaderboard", "string", "Where the thresholds come from, as in `grades`.", since=3),
+        Column("edition", "string", "Edition whose grader and answers were used; null: that of the run."),
+        Column("outcome", "string", "As in `grades`."),
+        Column("leaderboard", "string", "Where the thresholds come from, as in `grades`."),
     ),
 )
 
@@ -282,7 +281,7 @@ _FAMILIARITY = TableSchema(
         Column("tokens", "int64", "Their length.", "tokens"),
         Column("mean_probability", "float64", "Mean probability that the model gives to the texts' tokens.", "0-1"),
         Column("human_percentile", "float64", "Share of teams that the group's runs beat on average.", "%"),
-        Column("normalised_score", "float64", "0: sample submission, 1: gold; kind `places` only.", "0-1", since=3),
+        Column("normalised_score", "float64", "0: sample submission, 1: gold; kind `places` only.", "0-1"),
     ),
 )
 
@@ -295,12 +294,12 @@ _CORRELATION = TableSchema(
         Column("pearson", "float64", "Pearson's coefficient of familiarity and human percentile.", "-1 to 1"),
         Column("pearson_low", "float64", "Lower end of its 95 % interval.", "-1 to 1"),
         Column("pearson_high", "float64", "Upper end of its 95 % interval.", "-1 to 1"),
-        Column("pearson_p", "float64", "Its p-value: the hypothesis is that there is no correlation.", "0-1", since=3),
+        Column("pearson_p", "float64", "Its p-value: the hypothesis is that there is no correlation.", "0-1"),
         Column("spearman", "float64", "Spearman's coefficient.", "-1 to 1"),
         Column("spearman_low", "float64", "Lower end of its 95 % interval.", "-1 to 1"),
         Column("spearman_high", "float64", "Upper end of its 95 % interval.", "-1 to 1"),
-        Column("spearman_p", "float64", "Its p-value.", "0-1", since=3),
-        Column("against", "string", "`human percentile` (also of older rows) or `normalised score`.", since=3),
+        Column("spearman_p", "float64", "Its p-value.", "0-1"),
+        Column("against", "string", "`human percentile` or `normalised score`."),
     ),
 )
 

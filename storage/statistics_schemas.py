@@ -69,7 +69,7 @@ _INTERVAL = (
 )
 _ATTEMPT = (
     Column("seed", "int64", "Number of the attempt; null for a run without a seed."),
-    Column("run_id", "string", "Name of the run, for a run without a seed; else null.", since=1),
+    Column("run_id", "string", "Name of the run, for a run without a seed; else null."),
 )
 
 _SPENT = (
@@ -96,8 +96,8 @@ STATISTICS: dict[Statistics, TableSchema] = {
             _BY,
             Column("incomplete", "string", "How incomplete seeds were treated: `exclude` or `fail`."),
             Column("interval", "string", "`t` (Student's over seeds) or `bootstrap` (over competitions)."),
-            Column("both_low", "float64", "Lower end over seeds and competitions; any medal.", "fraction", since=3),
-            Column("both_high", "float64", "Upper end of that interval; any medal only.", "fraction", since=3),
+            Column("both_low", "float64", "Lower end over seeds and competitions; any medal.", "fraction"),
+            Column("both_high", "float64", "Upper end of that interval; any medal only.", "fraction"),
             Column("counted", "string", "Which competitions count: the name of a split, or `what was run`."),
         ),
     ),

@@ -1,5 +1,6 @@
 """The store: one root URL, and the layout below it.
 
+store.json                             the version of this layout, written at the first use
 raw/<id>/<id>.zip                      + download.json (last)
 prepared/<edition>/<id>/<key>/{public,private}/...  + manifest.parquet + commit.json (last); then never changed
 prepared/<edition>/<id>/current.json    which key is current, or whose files it has, see storage.datasets.current
@@ -35,11 +36,14 @@ from storage.exclusive import creates_once
 from storage.remote import describe_error, quick_options, remove_from_s3
 from storage.writers import IN_FLIGHT, UPLOADS, WHOLE, Destination, StoreError, read_whole
 
+VERSION = 1
+"""Version of the layout of a store, see `Store.require_known_version`."""
 OPENING_SECONDS = 20.0
 """For how long the opening of a store is tried: more than one 503 or reset, less than anybody watches."""
 
 T = TypeVar("T")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+_VERSIONED = "store.json"
 _PAGE = re.compile(r"reports/[^/]+/report\.html")
 _MAGIC = frozenset("*?[]")
 _BUCKETS = ("s3", "s3a", "gs", "gcs", "az", "abfs", "abfss")
@@ -108,7 +112,6 @@ class Store:
     @cached_property
     def top(self) -> Destination:
         """The root as a `Destination`. Raises `StoreError` for an unknown protocol."""
-        self._require_no_older()
         try:
             return Destination(self.root)
         except (ValueError, ImportError) as error:
@@ -117,19 +120,34 @@ class Store:
     def require_usable(
         self, patience: float = OPENING_SECONDS, on_wait: Callable[[str], None] = lambda _: None
     ) -> None:
-        """Write, read and remove a small file, with short timeouts.
+        """Write, read and remove a small file, with short timeouts, and note the version in a new store.
 
         After errors that pass, such as one 503, it tries again for `patience` seconds, and tells `on_wait` what it
-        waits for. Raises `StoreError` with the cause.
+        waits for. Raises `StoreError` with the cause, also if a newer version of mlebench has written the store.
         """
         try:
             patiently(self._probe, seconds=patience, on_wait=on_wait, longest_pause=5.0)
+            if self.require_known_version() is None:
+                self.write_json(self.url(_VERSIONED), {"version": VERSION})
         except StoreError:
             raise
         except Exception as error:  # every file system has its own errors
             raise StoreError(
                 f"store {self.root} cannot be written: {describe_error(error)}{_other_store(error)}"
             ) from error
+
+    def require_known_version(self) -> int | None:
+        """The version of the store; None if it does not say one, as before its first use.
+
+        Raises `StoreError` if a newer version of mlebench has written it.
+        """
+        content = self.read_json(self.url(_VERSIONED))
+        version = content.get("version") if isinstance(content, dict) else content
+        if version is not None and (not isinstance(version, int) or version > VERSION):
+            raise StoreError(
+                f"store {self.root} has version {version}; this version of mlebench reads up to {VERSION}: update it"
+            )
+        return version
 
     def _probe(self) -> None:
         fs, root = self.top.fs, self.top.root
@@ -297,11 +315,3 @@ class Store:
             names = path.split("/")
             if len(names) == len(wanted) and all(map(fnmatch.fnmatchcase, names, wanted)):
                 yield f"{where}/{path}"
-
-    def _require_no_older(self) -> None:
-        """Raise `StoreError` for a store that an older version wrote to a folder with %20 for a space, and so on."""
-        path = local_path(self.root)
-        if path is None or self.root == f"file://{path}" or path.exists():
-            return
-        if (older := Path(self.root.removeprefix("file://"))).is_dir():
-            raise StoreError(f"store {path}: an older version wrote it to {older}; rename that folder to {path}")

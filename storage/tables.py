@@ -1,7 +1,7 @@
 """Parquet tables below `tables/`, partitioned by run group. `storage.schemas` describes their columns.
 
-What providers, agents, older versions and other people's stores report ends in these tables. A value that does not fit
-the type of its column is therefore left out, with a warning: it costs neither its row nor those of other runs.
+What providers, agents and other people's stores report ends in these tables. A value that does not fit the type of its
+column is therefore left out, with a warning: it costs neither its row nor those of other runs.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-__all__ = ["Table", "TableError", "read_table", "upgrade_tables", "write_frame", "write_table"]
+__all__ = ["Table", "TableError", "read_table", "write_frame", "write_table"]
 
 _PARTITION = "run_group"
 _logger = logging.getLogger("mlebench.storage")
@@ -67,43 +67,20 @@ def read_table(store: Store, table: Table, run_groups: Iterable[str] | None = No
     """Read all rows, or those of some run groups, with `run_group` as the last column. The frame may be empty.
 
     The result is that of ``pandas.read_parquet("<root>/tables/grades")``, except that `run_group` is text instead of a
-    category, and that files of older versions with different columns can be read.
+    category. Raises `TableError` for a file of a newer schema version, or with other columns.
     """
     import pandas as pd
     import pyarrow as pa
 
     groups = [None] if run_groups is None else sorted(set(run_groups))
     files = sorted(chain.from_iterable(store.concurrently([partial(_files, store, table, each) for each in groups])))
-    contents = store.concurrently([partial(_read, store, url) for url, _ in files])
-    parts = []
-    for content, (_, group) in zip(contents, files, strict=True):
-        rows = _current(content, table, f"table {table} of group {group}")
-        parts.append(rows.append_column(_PARTITION, pa.array([group] * len(rows), pa.string())))
-    if not parts:
-        return pd.DataFrame()
-    # Unknown columns, e.g. of newer versions, are kept, unless files disagree about them.
-    try:
-        rows = pa.concat_tables(parts, promote_options="default")
-    except pa.ArrowException:
-        rows = pa.concat_tables([part.select([*TABLES[table].names, _PARTITION]) for part in parts])
-    frame: pd.DataFrame = rows.to_pandas()
-    return frame[[*(name for name in frame.columns if name != _PARTITION), _PARTITION]]
-
-
-def upgrade_tables(store: Store, run_group: str) -> int:
-    """Rewrite files of older schema versions with the current one. Returns their number."""
-    import pyarrow.parquet as pq
-
-    outdated = 0
-    for table in TABLES:
-        for url, _ in _files(store, table, run_group):
-            content = _read(store, url)
-            if _version(content) < SCHEMA_VERSION:
-                buffer = io.BytesIO()
-                pq.write_table(_current(content, table, f"table {table} of group {run_group}"), buffer)
-                store.write(url, buffer.getvalue())
-                outdated += 1
-    return outdated
+    contents = store.concurrently([partial(_read, store, url, table) for url, _ in files])
+    parts = [
+        rows.append_column(_PARTITION, pa.array([group] * len(rows), pa.string()))
+        for rows, (_, group) in zip(contents, files, strict=True)
+    ]
+    frame: pd.DataFrame = pa.concat_tables(parts).to_pandas() if parts else pd.DataFrame()
+    return frame
 
 
 def _files(store: Store, table: Table, run_group: str | None) -> list[tuple[str, str]]:
@@ -113,40 +90,32 @@ def _files(store: Store, table: Table, run_group: str | None) -> list[tuple[str,
     return [(url, url.split(f"{_PARTITION}=", 1)[1].split("/", 1)[0]) for url in urls]
 
 
-def _read(store: Store, url: str) -> pa.Table:
+def _read(store: Store, url: str, table: Table) -> pa.Table:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     # Read from bytes, because pyarrow would convert the partition in a path to a column.
+    where = f"{store.relative(url)} in {store.root}"
     try:
-        return pq.read_table(io.BytesIO(store.read(url)))
-    except pa.ArrowException as error:
-        raise TableError(f"{store.relative(url)} in {store.root} is damaged: {error}") from error
-
-
-def _version(content: pa.Table) -> int:
-    return int((content.schema.metadata or {}).get(METADATA_KEY, 0))
-
-
-def _current(content: pa.Table, table: Table, what: str) -> pa.Table:
-    """Rows of a file, upgraded to the current schema if necessary. `what` names them in warnings."""
-    if content.schema.equals(arrow_schema(table)):
-        return content.replace_schema_metadata(arrow_schema(table).metadata)
-    return _with_schema(content.to_pandas(), table, what)
+        rows = pq.read_table(io.BytesIO(store.read(url)))
+        version = int((rows.schema.metadata or {}).get(METADATA_KEY, SCHEMA_VERSION))
+    except (pa.ArrowException, ValueError) as error:
+        raise TableError(f"{where} is damaged: {error}") from error
+    if version > SCHEMA_VERSION:
+        raise TableError(f"{where} has schema version {version}; this version of mlebench reads up to {SCHEMA_VERSION}")
+    if not rows.schema.equals(schema := arrow_schema(table)):
+        raise TableError(f"{where} is damaged: its columns are not those of the table {table}")
+    return rows.replace_schema_metadata(schema.metadata)
 
 
 def _with_schema(frame: pd.DataFrame, table: Table, what: str) -> pa.Table:
-    """The frame as an Arrow table with all columns of the schema, followed by unknown columns."""
+    """The frame as an Arrow table with all columns of the schema."""
     import pyarrow as pa
 
     schema = arrow_schema(table)
     kinds = TABLES[table]
     columns = {kind.name: _column(frame, schema.field(kind.name), what, finite=kind.finite) for kind in kinds}
-    known = pa.table(columns, schema=schema)
-    for name in frame.columns:
-        if name not in (_PARTITION, *columns):
-            known = known.append_column(str(name), pa.array(frame[name], from_pandas=True))
-    return known
+    return pa.table(columns, schema=schema)
 
 
 def _column(frame: pd.DataFrame, field: pa.Field, what: str, *, finite: bool) -> pa.Array:
@@ -183,7 +152,7 @@ def _converted(values: pd.Series[Any], *, kind: pa.DataType, finite: bool) -> pa
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if pa.types.is_timestamp(kind):  # older files have ISO texts
+    if pa.types.is_timestamp(kind):  # or ISO texts
         values = pd.to_datetime(values, utc=True, format="ISO8601").astype("datetime64[us, UTC]")
     try:
         found = pa.array(values, from_pandas=True)

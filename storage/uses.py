@@ -136,4 +136,4 @@ def _continues(record: dict[str, Any], shared: bool) -> bool:
         return False
     if not here:
         return shared
-    return "workdir" not in record or Path(record["workdir"]).is_dir()  # older versions named no directory
+    return Path(record["workdir"]).is_dir()

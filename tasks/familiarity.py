@@ -164,7 +164,7 @@ def _measure(store: Store, model: LanguageModel, text: str) -> list[float]:
         return []
     url = store.url("integrity", "familiarity", content_key(model.name, text) + ".json")
     known = store.read_json(url)
-    if known is None or "logprobs" not in known:  # older versions kept the mean only
+    if known is None:
         logprobs = prompt_logprobs(model, text)
         known = {
             "model": model.name,

@@ -244,7 +244,6 @@ def reports_of(grades: pd.DataFrame) -> list[CompetitionReport]:
         each |= {name: value for name, value in _MISSING.items() if each.get(name) is None}
         if each["valid_submission"] and each["score"] is None:
             each["score"] = math.nan  # tables have no NaN
-    # Older tables have no column `leaderboard`; their grades used the stored one.
     return [
         CompetitionReport.model_validate({**each, "leaderboard": each.get("leaderboard") or STORED}) for each in reports
     ]
@@ -311,7 +310,7 @@ def _thresholds(facts: CompetitionFacts, grades: pd.DataFrame) -> Thresholds:
     if "leaderboard" not in own or own["leaderboard"].nunique(dropna=False) != 1:
         return stored
     row = own.iloc[0]
-    if pd.isna(row["leaderboard"]) or row["leaderboard"] == STORED:  # null in older tables
+    if pd.isna(row["leaderboard"]) or row["leaderboard"] == STORED:
         return stored
     gold, silver, bronze, median = (float(row[f"{name}_threshold"]) for name in ("gold", "silver", "bronze", "median"))
     # Grades do not record the number of teams.

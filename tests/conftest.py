@@ -87,7 +87,7 @@ pytest_plugins = [
     "tests.s3.fixtures",
     "tests.disks",
     "tests.prefect_home",
-    "tests.storage.runs.older",
+    "tests.storage.runs.recorded",
 ]
 
 NO_TIME = "there was no time left (--until)"

@@ -83,7 +83,7 @@ def command(
     the published results.
     """
     from storage.runs.folders import no_runs
-    from storage.tables import read_table, upgrade_tables
+    from storage.tables import read_table
     from storage.writers import StoreError
     from tasks.report import write_aggregates, write_report
 
@@ -107,7 +107,6 @@ def command(
     except StoreError as error:
         raise UserError(f"{error}; or write the report elsewhere with --out DIR") from error
     for group in groups:
-        upgrade_tables(place, group)
         write_aggregates(place, group, **counted)
     click.echo(place.shown(write_report(place, groups, **counted, cutoffs=known)))
 

@@ -20,8 +20,7 @@ from common.settings import get_settings
 from flows.attempt import make_attempt
 from flows.grading import Work, outcomes_of, submit_grade
 from flows.watching.outcome import Outcome
-from tasks.agent_run import agent_run, work_folder
-from tasks.wiring import scratch
+from tasks.agent_run import agent_run
 from tasks.wiring.attempts import finished_run
 from tasks.wiring.backends import ending_agents
 from tasks.wiring.gradings import grade_request
@@ -100,8 +99,6 @@ class LocalAttempts:
     def add(self, attempt: Attempt) -> None:
         """Make an attempt, unless it is made; only grade it if it is not graded by the current grader."""
         if finished_run(attempt) is not None:
-            # Older versions left no note in the work folder of a finished run.
-            scratch.collect(work_folder(attempt, open_store(attempt.request.store)))
             self._work[attempt.name] = submit_grade(grade_request(attempt))
             return
         progress.report(attempt.name, "queued")

@@ -130,7 +130,7 @@ def score_timeline(
 
 
 def _series_of(row: Mapping[Any, Any], runs: Mapping[tuple[str, str, str], Series]) -> Series | None:
-    """The series of a snapshot. Without an edition, as in older tables, it belongs to any series of its run."""
+    """The series of a snapshot. Without an edition it belongs to any series of its run."""
     run, edition = (clean(row["run_group"]), clean(row["run_id"])), row.get("edition")
     if edition is not None and not pd.isna(edition):
         return runs.get((*run, clean(edition)))

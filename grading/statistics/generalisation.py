@@ -152,7 +152,7 @@ def _by_run(table: pd.DataFrame) -> dict[tuple[str, str], list[dict[Any, Any]]]:
 
 
 def _same(snapshot: Mapping[Any, Any], grade: Mapping[Any, Any]) -> bool:
-    """Whether both are of one edition. Older snapshots do not state theirs."""
+    """Whether both are of one edition. A snapshot that does not state its own is of any."""
     edition = snapshot.get("edition")
     return edition is None or pd.isna(edition) or edition == grade["edition"]
 

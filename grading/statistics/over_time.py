@@ -51,7 +51,7 @@ def over_time(
     Args:
         grades: the graded submissions.
         snapshots: one row per graded snapshot: run_group, run_id, edition, at_seconds since the start of the run, and
-            any of the rates. Without an edition, as in older tables, it is that of the run. Series without snapshots
+            any of the rates. Without an edition it is that of the run. Series without snapshots
             are left out.
         runs: the table of runs, with the durations. A run whose duration is unknown ends at the last moment.
         counting: which seeds and competitions count, and the kind of the interval.

@@ -152,8 +152,6 @@ def read(path: Path, kind: type[Record]) -> Record | None:
     """The record at ``path``; ``None`` if there is none, or another version has written it."""
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
-        if kind is Supervisor and "born" in values:  # written before the field was renamed
-            values["start_time"] = values.pop("born")
         if set(values) != {field.name for field in fields(kind)}:
             return None
         return kind(**values)

@@ -161,5 +161,5 @@ def unpack(packed: list[Any]) -> Task | Copies | Same | Several:
         part, path, md5, suffix, names, members, stored, folders = rest
         entries = tuple(zip(names, map(Member, *members), strict=True)) if names else ()
         return Task(part, path, Archive(suffix, entries, stored, tuple(folders)), md5)
-    part, path, md5, function, arguments, *size = rest  # plans of earlier versions have no size
-    return Task(part, path, Derived(function, tuple(arguments), *size), md5)
+    part, path, md5, function, arguments, size = rest
+    return Task(part, path, Derived(function, tuple(arguments), size), md5)

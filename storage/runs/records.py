@@ -1,8 +1,7 @@
 """Typed records of runs, grades, snapshots, usage and examinations.
 
 Fields are documented in `storage.schemas`, where columns have the same names. JSON files contain only the fields that
-were set, so a condition that does not apply to a run is not in its file. Files without a `schema_version` are from
-version 0. They have the same names but may lack fields, and are read as current records.
+were set, so a condition that does not apply to a run is not in its file.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ def if_valid(read: Callable[[], T]) -> T | None:
 class Record(BaseModel):
     """Base class of records, which have a version, a JSON form, and a row of a table."""
 
-    # Unknown fields are kept, so that reading and writing a record of another version loses nothing.
+    # Unknown fields are kept, so that reading and writing what others added to a record loses nothing.
     model_config = ConfigDict(frozen=True, extra="allow")
     table: ClassVar[Table]
 
@@ -53,19 +52,18 @@ class Record(BaseModel):
 
     @classmethod
     def from_json(cls, content: Any, where: str = "record") -> Self:
-        """Parse a record from its JSON form, and upgrade it if its version is older.
+        """Parse a record from its JSON form.
 
         A value that is not of its column's type is left out with a warning, where the column may be missing. Raises
         `RecordError`, naming `where`, if the record's version is newer or another field is invalid.
         """
         if not isinstance(content, dict):
             raise RecordError(f"{where} is not a JSON object")
-        version = content.get("schema_version", 0)
+        version = content.get("schema_version", SCHEMA_VERSION)
         if not isinstance(version, int) or version > SCHEMA_VERSION:
             raise RecordError(
                 f"{where} has schema version {version}; this version of mlebench reads up to {SCHEMA_VERSION}"
             )
-        content = {**content, "schema_version": SCHEMA_VERSION}
         try:
             return cls.model_validate(content)
         except ValidationError as error:
@@ -148,7 +146,7 @@ class RunRecord(Record):
     files: str | None = None
     """Folder in the run's folder that holds its files; None if they are in the run's folder itself."""
     dataset_key: str | None = None
-    """Content key of the dataset that the agent worked on. Records before version 2 do not have it."""
+    """Content key of the dataset that the agent worked on."""
     edition_version: str | None = None
     signature: str | None = None
     """Of a regraded copy: signature of its record. The evidence of the original run does not cover it."""
@@ -240,7 +238,6 @@ class SnapshotRecord(MomentRecord):
     bronze_medal: bool
     above_median: bool
     edition: Edition | None = None
-    """None in records before version 3, which are of the run's own edition."""
     outcome: str | None = None
     leaderboard: str | None = None
 

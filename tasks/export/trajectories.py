@@ -13,7 +13,7 @@ from tasks.export.gathered import Series
 def write_trajectories(series: Series, folder: Path) -> Iterator[Path]:
     """Write `<group>-<competition>-<seed>.trajectory.json` of each run into a folder; yields their paths.
 
-    They are made from the journals of the runs, as runs of older versions have no trajectory in the store.
+    They are made from the journals of the runs.
     """
     for result in series.results:
         if result.run is None:

@@ -99,10 +99,7 @@ def _code_of_reports() -> str:
 
 
 def dataset_for(store: Store, run: RunRecord, edition: Edition) -> Dataset:
-    """The dataset to grade a run with; see `answers_to`. Raises `UserError` if there is no such dataset.
-
-    A run from before records named their dataset is graded with the current one.
-    """
+    """The dataset to grade a run with; see `answers_to`. Raises `UserError` if there is no such dataset."""
     return answers_to(store, Dataset(run.edition, run.competition_id, run.dataset_key), edition, f"run {run.name}")
 
 

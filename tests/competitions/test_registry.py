@@ -87,14 +87,6 @@ def test_bad_facts_are_named_in_one_line(tmp_path: Path, line: str, complaint: s
     assert "pydantic" not in str(caught.value)
 
 
-def test_a_key_of_an_earlier_version_is_named_with_its_new_name(tmp_path: Path) -> None:
-    path = copy_of("diabetes", tmp_path / "my-own") / "competition.yaml"
-    path.write_text(path.read_text().replace("\nholdout:", "\nsplit:"))
-    with pytest.raises(BadCompetition) as caught:
-        registry.Competition.load(path.parent)
-    assert str(caught.value) == f"{path} is of an earlier version: rename 'split' to 'holdout'"
-
-
 def test_missing_files_are_named(tmp_path: Path) -> None:
     folder = copy_of("diabetes", tmp_path / "my-own")
     (folder / "grade.py").unlink()

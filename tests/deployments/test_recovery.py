@@ -96,7 +96,7 @@ def test_doctor_resolves_what_was_left(running: Running) -> None:
     for state in ("PENDING", "RUNNING"):
         running.api(f"/flow_runs/{run}/set_state", {"state": {"type": state}})
     # And what a server does that is killed: it forgets who held a slot, but not that it was taken.
-    # Only installations of an earlier version have slots.
+    # A deployment has slots if somebody has set a limit in the UI.
     grade = running.api("/deployments/name/grading/grade")["id"]
     running.api(f"/deployments/{grade}", {"concurrency_limit": 2}, "PATCH")
     limit = running.api("/deployments/name/grading/grade")["global_concurrency_limit"]["id"]

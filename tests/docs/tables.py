@@ -23,11 +23,8 @@ def dictionary() -> str:
 def section(table: Table) -> str:
     """Heading, what one row is, and one line for each column."""
     types = {field.name: str(field.type) for field in arrow_schema(table)}
-    lines = [
-        f"| `{each.name}` | {types[each.name]} | {each.unit} | {_meaning(each)} | {each.since} |"
-        for each in TABLES[table]
-    ]
-    head = ["| column | type | unit | meaning | since |", "|---|---|---|---|---|"]
+    lines = [f"| `{each.name}` | {types[each.name]} | {each.unit} | {_meaning(each)} |" for each in TABLES[table]]
+    head = ["| column | type | unit | meaning |", "|---|---|---|---|"]
     return "\n".join([f"## {table}", "", f"One row: {TABLES[table].row}.", "", *head, *lines, ""])
 
 

@@ -23,7 +23,7 @@ printf '%s\\n' "${{COMPREPLY[@]}}"
 
 
 @pytest.fixture
-def offered(old_store: Store, tmp_path: Path) -> object:
+def offered(recorded_store: Store, tmp_path: Path) -> object:
     """What bash offers for the words of a command line, the last of which is being typed."""
     program = tmp_path / "mlebench"
     program.write_text(f'#!/bin/sh\nexec {sys.executable} -m flows.cli "$@"\n')
@@ -32,7 +32,7 @@ def offered(old_store: Store, tmp_path: Path) -> object:
         **os.environ,
         "PATH": f"{tmp_path}:{os.environ['PATH']}",
         "PYTHONPATH": str(ROOT),
-        "MLEBENCH_STORE": old_store.root,
+        "MLEBENCH_STORE": recorded_store.root,
     }
 
     def complete(words: str) -> set[str]:

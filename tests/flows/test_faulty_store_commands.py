@@ -18,7 +18,7 @@ from tests.s3.faults import ALWAYS
 from tests.s3.fixtures import FaultyBucket
 from tests.stores import put_dataset
 
-RECORD = Path(__file__).parents[1] / "storage" / "runs" / "version_0" / "runs" / "old-process"
+RECORD = Path(__file__).parents[1] / "storage" / "runs" / "version_1" / "runs" / "old-process"
 COMMANDS = {
     "ls": ["ls"],
     "ls of a group": ["ls", "old-process"],

@@ -127,7 +127,7 @@ def test_a_store_that_is_a_file_is_one_line(
 
 
 def test_a_bug_that_work_outlives_is_shown_with_its_traceback(
-    old_store: Store, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    recorded_store: Store, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     def buggy(store: Store) -> Store:
         with contained("digits", {}):
@@ -135,7 +135,7 @@ def test_a_bug_that_work_outlives_is_shown_with_its_traceback(
         return store
 
     monkeypatch.setattr("flows.commands.ls.readable", buggy)
-    assert main(["ls", "--store", old_store.root]) == 0
+    assert main(["ls", "--store", recorded_store.root]) == 0
     first, second, *_, last = capfd.readouterr().err.splitlines()
     assert (first, second, last) == ("mlebench: digits", "Traceback (most recent call last):", "ZeroDivisionError")
 
@@ -152,9 +152,11 @@ class TestADamagedRecord:
     """old-docker/digits/0 is damaged: a line about it, in commands about other groups a warning."""
 
     @pytest.fixture(params=DAMAGES)
-    def damaged(self, request: pytest.FixtureRequest, old_store: Store) -> Store:
-        old_store.write(RunFolder(old_store, "old-docker", "digits", 0).run_url, DAMAGES[request.param].encode())
-        return old_store
+    def damaged(self, request: pytest.FixtureRequest, recorded_store: Store) -> Store:
+        recorded_store.write(
+            RunFolder(recorded_store, "old-docker", "digits", 0).run_url, DAMAGES[request.param].encode()
+        )
+        return recorded_store
 
     def test_leaves_other_groups_listed(self, damaged: Store, capfd: pytest.CaptureFixture[str]) -> None:
         assert main(["ls", "--store", damaged.root]) == 0
@@ -187,28 +189,28 @@ class TestADamagedRecord:
         assert err.count("\n") == 1
 
     def test_of_a_grade_ends_commands_about_its_group_only(
-        self, old_store: Store, capfd: pytest.CaptureFixture[str]
+        self, recorded_store: Store, capfd: pytest.CaptureFixture[str]
     ) -> None:
-        old_store.write(RunFolder(old_store, "old-docker", "digits", 0).grade_url(), b"[]")
-        assert main(["ls", "--store", old_store.root]) == 0
+        recorded_store.write(RunFolder(recorded_store, "old-docker", "digits", 0).grade_url(), b"[]")
+        assert main(["ls", "--store", recorded_store.root]) == 0
         assert capfd.readouterr().err == ""
-        assert main(["show", "old-docker/digits/0", "--store", old_store.root]) == 1
+        assert main(["show", "old-docker/digits/0", "--store", recorded_store.root]) == 1
         assert capfd.readouterr().err == "mlebench: runs/old-docker/digits/0/grade.json is not a JSON object\n"
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "ascii", "latin-1"])
 def test_text_that_the_terminal_cannot_show_is_escaped(
-    old_store: Store, monkeypatch: pytest.MonkeyPatch, encoding: str
+    recorded_store: Store, monkeypatch: pytest.MonkeyPatch, encoding: str
 ) -> None:
-    folder = RunFolder(old_store, "old-process", "digits", 0)
+    folder = RunFolder(recorded_store, "old-process", "digits", 0)
     grade = folder.read_grade()
     assert grade is not None
     folder.write_grade(grade.replace(message="no \ud800\x1b[31m \u65e5 end"))
     written = {name: io.BytesIO() for name in ("stdout", "stderr")}
     for name, content in written.items():
         monkeypatch.setattr(sys, name, io.TextIOWrapper(content, encoding, errors="strict"))
-    assert main(["show", folder.name, "--store", old_store.root]) == 0
-    assert main(["show", "\udc80\u65e5/digits/0", "--store", old_store.root]) == 1
+    assert main(["show", folder.name, "--store", recorded_store.root]) == 0
+    assert main(["show", "\udc80\u65e5/digits/0", "--store", recorded_store.root]) == 1
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
     [line] = [line for line in written["stdout"].getvalue().splitlines() if line.startswith(b"grader says")]

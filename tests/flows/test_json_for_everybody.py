@@ -13,23 +13,23 @@ import pytest
 
 from flows.cli import main
 from storage.runs.folders import GRADES, RunFolder
-from tests.storage.runs.older import old_store
+from tests.storage.runs.recorded import recorded_store
 from tests.stores import Store
 
-__all__ = ["old_store"]
+__all__ = ["recorded_store"]
 GROUP = "old-process"
 
 
 @pytest.fixture
-def infinite(old_store: Store) -> Store:
+def infinite(recorded_store: Store) -> Store:
     """A group of which a run has the score -Infinity, and NaN at an earlier time."""
-    folder = RunFolder(old_store, GROUP, "digits", 0)
+    folder = RunFolder(recorded_store, GROUP, "digits", 0)
     grade = folder.read_grade()
     assert grade is not None
     folder.write_grade(grade.replace(score=-math.inf))
     folder.write_snapshots([each.replace(score=math.nan) for each in folder.read_snapshots()])
-    assert main(["report", GROUP, "--store", old_store.root]) == 0
-    return old_store
+    assert main(["report", GROUP, "--store", recorded_store.root]) == 0
+    return recorded_store
 
 
 def strict(content: str | bytes) -> Any:

@@ -18,7 +18,6 @@ from storage.datasets.verify import verify
 from storage.lease import lease
 from storage.store import Store
 from storage.tables import read_table, write_table
-from storage.writers import StoreError
 
 ODD = (
     "my store",
@@ -56,7 +55,13 @@ def test_a_directory_of_any_name_is_a_store(tmp_path: Path, name: str, digits: C
     assert not verify(store, dataset, digits).damaged
     store.remove(store.url("prepared"))
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted({name, "digits.zip"}), "something lies elsewhere"
-    assert sorted(path.name for path in (tmp_path / name).iterdir()) == ["locks", "raw", "runs", "tables"]
+    assert sorted(path.name for path in (tmp_path / name).iterdir()) == [
+        "locks",
+        "raw",
+        "runs",
+        "store.json",
+        "tables",
+    ]
 
 
 @pytest.mark.parametrize("name", ODD)
@@ -117,14 +122,3 @@ def test_the_home_of_nobody_and_a_lost_working_directory_are_said(
     (tmp_path / "gone").rmdir()
     with pytest.raises(UserError, match="write the whole path"):
         absolute_url("store")
-
-
-def test_a_store_below_an_encoded_name_is_not_taken_for_an_empty_one(tmp_path: Path) -> None:
-    """Older versions wrote `my store` to `my%20store`."""
-    older = tmp_path / "my%20store"
-    older.mkdir()
-    with pytest.raises(StoreError, match=f"rename that folder to {tmp_path}/my store"):
-        Store(str(tmp_path / "my store")).require_usable()
-    Store(str(older)).require_usable()
-    older.rename(tmp_path / "my store")
-    Store(str(tmp_path / "my store")).require_usable()

@@ -18,9 +18,9 @@ def test_plain_paths_and_urls_are_roots(tmp_path: Path) -> None:
     assert Store("s3://bucket/prefix/").raw("digits") == "s3://bucket/prefix/raw/digits/digits.zip"
 
 
-def test_a_sound_store_is_left_as_it_was(tmp_path: Path) -> None:
+def test_of_the_probe_of_a_sound_store_nothing_is_left(tmp_path: Path) -> None:
     Store(str(tmp_path / "new")).require_usable()
-    assert list((tmp_path / "new").iterdir()) == []
+    assert [path.name for path in (tmp_path / "new").iterdir()] == ["store.json"]
 
 
 def test_a_store_below_a_file_cannot_be_written(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Tables: the files of all run groups agree, whatever their values, and are read together; older files too."""
+"""Tables: the files of all run groups agree, whatever their values, and are read together."""
 
 from __future__ import annotations
 
@@ -13,11 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from storage.columns import Column
-from storage.runs.folders import RunFolder, finished_folders, graded_folders
-from storage.schemas import TABLES, Table, arrow_schema
+from storage.schemas import METADATA_KEY, SCHEMA_VERSION, TABLES, Table, arrow_schema
 from storage.store import Store
-from storage.tables import TableError, read_table, upgrade_tables, write_frame, write_table
-from tests.storage.runs.older import GROUPS
+from storage.tables import TableError, read_table, write_frame, write_table
 
 PROCESS = {"run_id": "one", "competition_id": "x", "seed": 0, "agent": "a", "exit_code": 0, "gpus": None}
 DOCKER = {
@@ -110,6 +108,26 @@ class TestWhatDoesNotFitIsRefused:
         with pytest.raises(TableError, match=r"run_group=a/part-0\.parquet in .* is damaged"):
             read_table(store, "grades")
 
+    @pytest.mark.parametrize(
+        ("content", "says"),
+        [
+            (pa.table({"seed": [1]}), "is damaged: its columns are not those of the table grades"),
+            (
+                pa.table({"new": [1]}).replace_schema_metadata({METADATA_KEY: str(SCHEMA_VERSION + 1)}),
+                f"has schema version {SCHEMA_VERSION + 1}; this version of mlebench reads up to {SCHEMA_VERSION}",
+            ),
+            (pa.table({"seed": [1]}).replace_schema_metadata({METADATA_KEY: "one"}), "is damaged: invalid literal"),
+        ],
+    )
+    def test_a_file_of_a_newer_version_or_with_other_columns(self, store: Store, content: pa.Table, says: str) -> None:
+        write_table(store, "grades", "a", [GRADE])
+        pq.write_table(content, buffer := io.BytesIO())
+        name = "tables/grades/run_group=a/part-0.parquet"
+        store.write(store.url(name), buffer.getvalue())
+        with pytest.raises(TableError) as caught:
+            read_table(store, "grades")
+        assert f"{name} in {store.root} {says}" in str(caught.value)
+
 
 FITTING = {"string": "x", "int64": 7, "float64": 0.5, "bool": True, "timestamp": NOW}
 EXTREMES: dict[str, list[tuple[Any, Any]]] = {
@@ -194,65 +212,3 @@ class TestAValueThatDoesNotFit:
             warned = [each for each in caplog.messages if f"column {column.name}: " in each]
             assert len(warned) == 1
             assert f"{refused} values left out, not" in warned[0]
-
-    def test_in_a_file_of_another_version_costs_its_cell_when_it_is_read(self, store: Store) -> None:
-        older = pa.table({"seed": ["0", "first"], "created_at": ["2026-01-01T00:00:00+00:00", "yesterday"]})
-        newer = pa.table({"seed": [1], "unknown": [1]})
-        for group, content in (("older", older), ("newer", newer), ("newest", pa.table({"unknown": ["a"]}))):
-            buffer = io.BytesIO()
-            pq.write_table(content, buffer)
-            store.write(store.url("tables", "grades", f"run_group={group}", "part-0.parquet"), buffer.getvalue())
-        found = _objects(read_table(store, "grades"))
-        assert found["seed"].tolist() == [1, None, 0, None]
-        assert found["created_at"].notna().tolist() == [False, False, True, False]
-        assert upgrade_tables(store, "older") == 1
-        assert read_table(store, "grades", ["older"])["seed"].notna().tolist() == [True, False]
-
-
-class TestVersion0:
-    def test_old_and_new_groups_are_read_together(self, old_store: Store) -> None:
-        write_table(old_store, "grades", "new", [{**GRADE, "created_at": NOW, "message": "m"}])
-        write_table(old_store, "runs", "new", [{**DOCKER, "started_at": NOW}])
-        grades, runs = read_table(old_store, "grades"), read_table(old_store, "runs")
-        assert set(grades["run_group"]) == {"new", *GROUPS} - {"old-services"}
-        assert set(runs["run_group"]) == {"new", *GROUPS} - {"old-import"}
-        assert str(grades["created_at"].dtype) == "datetime64[us, UTC]"
-        assert grades["created_at"].notna().all()
-        assert runs.set_index("run_group")["network"]["old-docker"] == "gateway"
-
-    @pytest.mark.parametrize("table", TABLES)
-    def test_no_value_is_lost(self, old_store: Store, table: Table) -> None:
-        for url in old_store.glob(f"tables/{table}/*/*.parquet"):
-            old = pd.read_parquet(io.BytesIO(old_store.read(url)))
-            group = url.split("run_group=")[1].split("/")[0]
-            new = read_table(old_store, table, [group])
-            if table == "examinations":  # several parts
-                new = new[new["stage"].isin(old["stage"])].reset_index(drop=True)
-            times = [column.name for column in TABLES[table] if column.type == "timestamp" and column.name in old]
-            old = old.assign(**{name: pd.to_datetime(old[name], format="ISO8601") for name in times})
-            pd.testing.assert_frame_equal(_objects(new[old.columns]), _objects(old))
-
-    def test_upgraded_files_are_read_by_one_call_of_pandas(self, old_store: Store) -> None:
-        write_table(old_store, "runs", "new", [{**PROCESS, "started_at": NOW}])
-        before = {table: read_table(old_store, table) for table in TABLES}
-        assert all(upgrade_tables(old_store, group) for group in GROUPS)
-        assert not any(upgrade_tables(old_store, group) for group in GROUPS)
-        upgrade_tables(old_store, "old-process..old-docker")
-        for table, frame in before.items():
-            if len(frame):
-                pd.testing.assert_frame_equal(both_ways(old_store, table).reset_index()[frame.columns], frame)
-
-    def test_tables_made_from_old_records_say_what_the_old_tables_said(self, old_store: Store) -> None:
-        before = {table: read_table(old_store, table) for table in ("runs", "grades", "snapshots", "usage")}
-        for group in GROUPS:
-            graded = graded_folders(old_store, group)
-            finished = finished_folders(old_store, group)
-            write_table(old_store, "runs", group, [r.to_row() for f in finished if (r := f.read_run())])
-            write_table(old_store, "grades", group, [g.to_row() for f in graded for g in f.read_grades()])
-            write_table(old_store, "snapshots", group, [s.to_row() for f in graded for s in f.read_snapshots()])
-            write_table(old_store, "usage", group, [u.to_row() for f in finished for u in f.read_usage()])
-        for table, frame in before.items():
-            urls = [name for name in ("submission_path", "submission_from") if name in frame]  # it was moved since
-            now = read_table(old_store, table)  # type: ignore[arg-type]
-            pd.testing.assert_frame_equal(now.drop(columns=urls), frame.drop(columns=urls))
-        assert RunFolder(old_store, "old-import", "digits", 0).read_run() is None

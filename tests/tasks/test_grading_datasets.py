@@ -130,17 +130,6 @@ class TestTheDataset:
         assert main(arguments) == 1
         assert "line 1: its run was made on the dataset one of own (v1), which" in capsys.readouterr().err
 
-    def test_a_record_of_an_older_version_is_graded_with_the_current_one(self, own: Path, store: Store) -> None:
-        folder = run(store)
-        content = store.read_json(folder.run_url)
-        del content["dataset_key"]
-        store.write_json(folder.run_url, {**content, "schema_version": 1})
-        put_dataset(store, "own", key="two")
-        assert main(["regrade", "g", "--store", store.root]) == 0
-        grade = folder.read_grade()
-        assert grade is not None
-        assert grade.dataset_key == "two"
-
 
 class TestAnotherEdition:
     @pytest.fixture(autouse=True)
@@ -283,9 +272,9 @@ class TestGradeKeys:
         registry._load.cache_clear()
         assert finished_grade(request_of(store)) is None
 
-    def test_a_grade_of_an_older_version_is_made_again(self, own: Path, store: Store) -> None:
+    def test_a_grade_under_another_key_is_made_again(self, own: Path, store: Store) -> None:
         folder = run(store)
-        store.write_json(folder.grade_url(), {**store.read_json(folder.grade_url()), "key": "computed the old way"})
+        store.write_json(folder.grade_url(), {**store.read_json(folder.grade_url()), "key": "another key"})
         assert finished_grade(request_of(store)) is None
 
 

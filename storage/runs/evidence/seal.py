@@ -36,8 +36,6 @@ _JOURNALS = {"validation": VALIDATIONS, "gateway": REQUESTS}
 _MADE_LATER = (RUN, EVIDENCE)
 """Files that the evidence of a run does not cover, because they contain the seal. Grades are made later, too."""
 _CHUNK = 1024**2
-_WITH_MANIFEST = 3
-"""Schema version of records since which run groups have a manifest, and grades the hash of their snapshots."""
 _SHAPES = {"ledger_head": str, "ledger_entries": int, "files": str, "submission_from": str, "schema_version": int}
 _COPY_DIFFERS = {"run_group", "edition", "submission_from", "schema_version", "dataset_key", "signature"}
 """Fields in which a regraded copy may differ from its original run."""
@@ -89,8 +87,7 @@ def _verify_run(folder: RunFolder, key: str | None, listed_head: str | None, vou
         return problems
     problems += check_place(record, RUN, folder)
     if not store.exists(f"{url}/{EVIDENCE}"):
-        missing = "is missing" if record.get("ledger_head") else "is missing: the run was recorded by an older version?"
-        return [*problems, Problem("ledger", missing)]
+        return [*problems, Problem("ledger", "is missing")]
     head = record.get("ledger_head")
     entries, broken = check_chain(store.read(f"{url}/{EVIDENCE}"), head or "", record.get("ledger_entries"))
     problems += broken + _signature(record, key, vouched)
@@ -133,16 +130,11 @@ def verify_group(store: Store, run_group: str, key: str | None) -> dict[str, lis
 
 
 def verify_manifest(store: Store, run_group: str, key: str | None) -> tuple[dict[str, list[Problem]], Manifest]:
-    """Compare a group with its manifest. Returns the problems of runs, and of the manifest under that name.
-
-    Groups whose runs were all recorded by versions without manifests have none, which is no problem.
-    """
+    """Compare a group with its manifest. Returns the problems of runs, and of the manifest under that name."""
     manifest = read_manifest(store, run_group, key)
     heads = heads_of(store, run_group)
     if not manifest.entries and not manifest.problems:
-        versions = [_version(_record(folder)[0]) for folder in finished_folders(store, run_group)]
-        recent = max(versions, default=0) >= _WITH_MANIFEST
-        return ({"manifest": [Problem("manifest", "is missing")]} if recent else {}), manifest
+        return ({"manifest": [Problem("manifest", "is missing")]} if heads else {}), manifest
     problems, _ = compare_manifest(manifest, heads)
     return ({"manifest": manifest.problems} if manifest.problems else {}) | problems, manifest
 
@@ -178,8 +170,8 @@ def find_strangers(store: Store, run_group: str) -> dict[str, Problem]:
 def _record(folder: RunFolder) -> tuple[dict[str, Any], list[Problem]]:
     """The content of the run's record (empty if it cannot be read), and problems with its format.
 
-    It is not converted to a `RunRecord`, because the hash covers the content of the file in its original version. What
-    verifying reads of it is of the right type, and the rest can be hashed.
+    It is not converted to a `RunRecord`, because the hash covers the content of the file. What verifying reads of it is
+    of the right type, and the rest can be hashed.
     """
     store = folder.store
     if not folder.finished():
@@ -218,8 +210,7 @@ def _verify_grades(folder: RunFolder, key: str | None) -> list[Problem]:
             problems.append(Problem(name, "was changed: it is not a JSON object"))
             continue
         problems += check_record(content, name, folder, key)
-        hashed = "snapshots_hash" in content or (rows and _version(content) >= _WITH_MANIFEST)
-        if hashed and content.get("snapshots_hash") != digest(rows):
+        if (rows or "snapshots_hash" in content) and content.get("snapshots_hash") != digest(rows):
             problems.append(Problem(beside, f"differs from what {name} says"))
     for url in store.glob(f"{store.relative(folder.url)}/snapshots*.json"):
         name = url.rsplit("/", 1)[1]
@@ -244,7 +235,7 @@ def _verify_copy(store: Store, record: dict[str, Any], key: str | None) -> list[
 
 
 def _differences(copy: dict[str, Any], original: dict[str, Any]) -> list[Problem]:
-    """Fields in which a copy differs. Compared as records, because the copy may have a newer schema version."""
+    """Fields in which a copy differs. Compared as records."""
     try:
         new, old = (RunRecord.from_json(each, RUN).model_dump() for each in (copy, original))
     except RecordError as error:
@@ -254,12 +245,6 @@ def _differences(copy: dict[str, Any], original: dict[str, Any]) -> list[Problem
         for name in sorted({*new, *old} - _COPY_DIFFERS)
         if new.get(name) != old.get(name)
     ]
-
-
-def _version(record: Mapping[str, Any]) -> int:
-    """The schema version; that of the present if it is no number."""
-    version = record.get("schema_version", 0)
-    return version if isinstance(version, int) else _WITH_MANIFEST
 
 
 def _is_vouched(record: Mapping[str, Any], head: object, vouched: Collection[str]) -> bool:

@@ -60,16 +60,13 @@ def supervisor_of(workdir: Path) -> int:
     return supervisor.pid
 
 
-@pytest.mark.parametrize("name", ["start_time", "born"])  # born: an orchestrator from before the field was renamed
 def test_an_orchestrator_that_was_killed_finds_its_run_again(
-    backend: ProcessBackend, make_spec: Callable[..., RunSpec], name: str
+    backend: ProcessBackend, make_spec: Callable[..., RunSpec]
 ) -> None:
     spec = make_spec(WAITS_FOR_GO + HANDS_IN)
     with orchestrate(spec) as orchestrator:
         assert first_line(orchestrator) == "waiting"
         orchestrator.kill()
-    path = control.Layout(spec.workdir).supervisor
-    path.write_text(path.read_text().replace("start_time", name))
     handle = backend.start(spec)
     assert handle.attachment == "running"
     (spec.workdir / "home" / "go").touch()

@@ -1,4 +1,4 @@
-"""Evidence of recorded runs: sealed, verified, and of older versions too."""
+"""Evidence of recorded runs: sealed, and verified."""
 
 from __future__ import annotations
 
@@ -40,12 +40,20 @@ def test_without_a_key_a_run_is_sealed_and_not_signed(folder: RunFolder) -> None
 
 
 @pytest.mark.parametrize("group", GROUPS)
-def test_runs_of_version_0_verify(old_store: Store, group: str) -> None:
-    assert list(verify_group(old_store, group, None).values()) == [[]]
+def test_runs_of_version_1_verify(recorded_store: Store, group: str) -> None:
+    assert not any(verify_group(recorded_store, group, None).values())
 
 
-def test_a_copy_of_the_current_version_agrees_with_its_run_of_version_0(old_store: Store) -> None:
-    folder = RunFolder(old_store, "old-copy", "digits", 0)
+def test_a_group_without_its_manifest_is_told(recorded_store: Store) -> None:
+    recorded_store.remove(recorded_store.url("manifests", "old-docker"))
+    found = verify_group(recorded_store, "old-docker", None)
+    assert {name: [str(each) for each in problems] for name, problems in found.items() if problems} == {
+        "manifest": ["manifest: is missing"]
+    }
+
+
+def test_a_copy_agrees_with_its_run(recorded_store: Store) -> None:
+    folder = RunFolder(recorded_store, "old-copy", "digits", 0)
     copy = folder.read_run()
     assert copy is not None
     folder.write_run(copy)
@@ -54,8 +62,8 @@ def test_a_copy_of_the_current_version_agrees_with_its_run_of_version_0(old_stor
     assert [each.what for each in verify_run(folder, None)] == ["agent is 'another', the original run has 'dummy'"]
 
 
-def test_a_copy_of_a_run_that_is_not_in_the_store_is_told(old_store: Store) -> None:
-    folder = RunFolder(old_store, "old-copy", "digits", 0)
+def test_a_copy_of_a_run_that_is_not_in_the_store_is_told(recorded_store: Store) -> None:
+    folder = RunFolder(recorded_store, "old-copy", "digits", 0)
     copy = folder.read_run()
     assert copy is not None
     folder.write_run(copy.replace(submission_from="file:///elsewhere/runs/a/b/0"))
@@ -79,13 +87,13 @@ def test_a_copy_of_a_run_that_is_not_in_the_store_is_told(old_store: Store) -> N
     ],
 )
 def test_what_lies_beside_the_runs_of_a_group_is_told(
-    old_store: LocalStore, tmp_path: Path, protocol: str, planted: str, stranger: str
+    recorded_store: LocalStore, tmp_path: Path, protocol: str, planted: str, stranger: str
 ) -> None:
-    place: Store = old_store
+    place: Store = recorded_store
     if protocol == "memory":
         place = Store(f"memory://{tmp_path.name}")
-        for path in (path for path in old_store.local("runs").rglob("*") if path.is_file()):
-            place.put(place.url(*path.relative_to(old_store.local()).parts), path)
+        for path in (path for path in recorded_store.local("runs").rglob("*") if path.is_file()):
+            place.put(place.url(*path.relative_to(recorded_store.local()).parts), path)
     for group in GROUPS:
         assert find_strangers(place, group) == {}
     place.write(place.url("runs", "old-process", planted), b"{}")
@@ -93,13 +101,14 @@ def test_what_lies_beside_the_runs_of_a_group_is_told(
     assert find_strangers(place, "old-docker") == {}
 
 
-def test_a_grade_without_a_run_is_told(old_store: Store) -> None:
-    grade = old_store.read(RunFolder(old_store, "old-process", "digits", 0).grade_url())
-    old_store.write(RunFolder(old_store, "old-process", "digits", 9).grade_url(), grade)
+def test_a_grade_without_a_run_is_told(recorded_store: Store) -> None:
+    grade = recorded_store.read(RunFolder(recorded_store, "old-process", "digits", 0).grade_url())
+    recorded_store.write(RunFolder(recorded_store, "old-process", "digits", 9).grade_url(), grade)
     found = {
         name: [str(each) for each in problems]
-        for name, problems in verify_group(old_store, "old-process", None).items()
+        for name, problems in verify_group(recorded_store, "old-process", None).items()
     }
     moved = "grade.json: is of seed 0, but lies in the folder of 9"
-    assert found == {"digits/0": [], "digits/9": ["run.json: is missing", moved]}
-    assert verify_group(old_store, "old-import", None) == {}
+    alone = "snapshots.json: differs from what grade.json says"
+    assert found == {"digits/0": [], "digits/9": ["run.json: is missing", moved, alone]}
+    assert verify_group(recorded_store, "old-import", None) == {}

@@ -73,18 +73,18 @@ def test_versions_of_a_submission_are_in_the_order_of_time(store: Store) -> None
     assert [seconds for seconds, _ in folder.snapshot_files()] == [9.0, 20.25, 100.5]
 
 
-def test_grades_of_several_editions_stand_beside_each_other(old_store: Store) -> None:
-    folder = RunFolder(old_store, "old-process", "digits", 0)
+def test_grades_of_several_editions_stand_beside_each_other(recorded_store: Store) -> None:
+    folder = RunFolder(recorded_store, "old-process", "digits", 0)
     first = folder.read_grade()
     assert first is not None
     folder.write_grade(first.replace(edition="v2"), "v2")
     assert [grade.edition for grade in folder.read_grades()] == ["v2", "v1"]
     assert folder.read_grade() == first
-    assert [each.run_group for each in graded_folders(old_store, "old-process")] == ["old-process"]
+    assert [each.run_group for each in graded_folders(recorded_store, "old-process")] == ["old-process"]
 
 
-def test_an_imported_group_has_grades_and_no_runs(old_store: Store) -> None:
-    assert stored_runs(old_store, "old-import") == []
-    assert [each.name for each in graded_folders(old_store, "old-import")] == ["old-import/digits/0"]
-    assert group_exists(old_store, "old-import")
-    assert not group_exists(old_store, "nobody")
+def test_an_imported_group_has_grades_and_no_runs(recorded_store: Store) -> None:
+    assert stored_runs(recorded_store, "old-import") == []
+    assert [each.name for each in graded_folders(recorded_store, "old-import")] == ["old-import/digits/0"]
+    assert group_exists(recorded_store, "old-import")
+    assert not group_exists(recorded_store, "nobody")

@@ -1,4 +1,4 @@
-"""Records: what is written is what is read, older files are upgraded, and each field has its column."""
+"""Records: what is written is what is read, and each field has its column."""
 
 from __future__ import annotations
 
@@ -102,9 +102,9 @@ class TestJson:
         assert RunRecord.from_json(record.to_json()).started_at == datetime(2026, 1, 1, tzinfo=UTC)
 
 
-class TestVersion0:
-    def test_runs_are_read_with_all_they_say(self, old_store: Store) -> None:
-        runs = {run.record.run_group: run.record for run in stored_runs(old_store)}
+class TestAStoreOfVersion1:
+    def test_runs_are_read_with_all_they_say(self, recorded_store: Store) -> None:
+        runs = {run.record.run_group: run.record for run in stored_runs(recorded_store)}
         assert set(runs) == {"old-copy", "old-docker", "old-process", "old-services"}
         assert {record.schema_version for record in runs.values()} == {SCHEMA_VERSION}
         assert (runs["old-docker"].network, runs["old-docker"].obfuscated) == ("gateway", True)
@@ -115,24 +115,24 @@ class TestVersion0:
         assert started.tzinfo is not None
         assert str(runs["old-copy"].submission_from).endswith("runs/old-process/digits/0")
 
-    def test_rewriting_a_file_changes_nothing_but_the_version(self, old_store: Store) -> None:
-        for folder in finished_folders(old_store):
-            before = old_store.read_json(folder.run_url)
+    def test_rewriting_a_file_changes_nothing(self, recorded_store: Store) -> None:
+        for folder in finished_folders(recorded_store):
+            before = recorded_store.read_json(folder.run_url)
             record = folder.read_run()
             assert record is not None
             folder.write_run(record)
-            assert old_store.read_json(folder.run_url) == {**before, "schema_version": SCHEMA_VERSION}
-        for folder in graded_folders(old_store, "*"):
-            before = old_store.read_json(folder.grade_url())
+            assert recorded_store.read_json(folder.run_url) == before
+        for folder in graded_folders(recorded_store, "*"):
+            before = recorded_store.read_json(folder.grade_url())
             grade = folder.read_grade()
             assert grade is not None
             folder.write_grade(grade)
-            assert old_store.read_json(folder.grade_url()) == {**before, "schema_version": SCHEMA_VERSION}
+            assert recorded_store.read_json(folder.grade_url()) == before
 
-    def test_snapshots_and_requests_are_read(self, old_store: Store) -> None:
-        (snapshot,) = RunFolder(old_store, "old-docker", "digits", 0).read_snapshots()
+    def test_snapshots_and_requests_are_read(self, recorded_store: Store) -> None:
+        (snapshot,) = RunFolder(recorded_store, "old-docker", "digits", 0).read_snapshots()
         assert (snapshot.at_seconds, snapshot.score) == (0.0, 0.075)
-        usage = list(RunFolder(old_store, "old-services", "diabetes", 0).read_usage())
+        usage = list(RunFolder(recorded_store, "old-services", "diabetes", 0).read_usage())
         assert [request.model for request in usage] == ["gpt-4o", "claude-3-5-sonnet"]
         assert {request.run_id for request in usage} == {"old-services-diabetes-0"}
         assert all(request.started_at.tzinfo for request in usage)
@@ -185,8 +185,7 @@ class TestAScoreThatIsNoNumberOfJson:
         assert digest(store.read_json(f"{folder.url}/snapshots.json")) == content["snapshots_hash"]
 
     @pytest.mark.parametrize("token", ["Infinity", "-Infinity", "NaN"])
-    def test_is_read_from_files_of_older_versions(self, store: Store, token: str) -> None:
-        """They had it as Python writes it."""
+    def test_is_read_as_python_writes_it(self, store: Store, token: str) -> None:
         text = json.dumps({"score": 0.5, "valid_submission": True, "at_seconds": 1.0, **RUN})
         text = text.replace("0.5", token).replace(
             "{", '{"any_medal": false, "gold_medal": false, "silver_medal": false,'
