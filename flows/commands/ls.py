@@ -47,7 +47,7 @@ def command(run_group: str | None, storage: StoreOptions) -> None:
 
 
 def readable(store: Store) -> Store:
-    """The store, after a check that it can be read. Raises `StoreError` if it cannot."""
+    """The store, after a check that it can be read, and is of no newer version. Raises `StoreError` otherwise."""
     from storage.remote import describe_error
     from storage.store import fsspec_at
     from storage.writers import StoreError
@@ -58,6 +58,7 @@ def readable(store: Store) -> Store:
             fs.exists(root)
         except Exception as error:  # each file system has its own errors
             raise StoreError(f"store {store.root} cannot be read: {describe_error(error)}") from error
+    store.require_known_version()
     return store
 
 

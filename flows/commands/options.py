@@ -282,17 +282,12 @@ class StoreOptions:
         return place
 
     def open(self) -> Store:
-        """Open the store that the options name, or by default that of the settings.
-
-        Raises `StoreError` if a newer version of mlebench has written it.
-        """
+        """Open the store that the options name, or by default that of the settings."""
         from tasks.wiring.stores import open_store
 
         if self.store and self.data_dir:
             raise click.UsageError("--store and --data-dir are alternatives; give one of them")
-        store = open_store(self.store or (str(self.data_dir) if self.data_dir else None))
-        store.require_known_version()
-        return store
+        return open_store(self.store or (str(self.data_dir) if self.data_dir else None))
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from tests.s3.faults import ALWAYS
 from tests.s3.fixtures import FaultyBucket
 from tests.stores import put_dataset
 
-RECORD = Path(__file__).parents[1] / "storage" / "runs" / "version_1" / "runs" / "old-process"
+RECORDED = Path(__file__).parents[1] / "storage" / "runs" / "version_1"
 COMMANDS = {
     "ls": ["ls"],
     "ls of a group": ["ls", "old-process"],
@@ -53,10 +53,16 @@ def store(faulty_s3: FaultyBucket, monkeypatch: pytest.MonkeyPatch) -> Store:
     monkeypatch.setattr(Store, "require_usable", lambda own, **how: opened(own, **{**how, "patience": 0.0}))
     store = Store(faulty_s3.url)
     put_dataset(store, "digits")
-    for path in RECORD.rglob("*"):
-        if path.is_file():
-            store.write(store.url("runs", "old-process", path.relative_to(RECORD).as_posix()), path.read_bytes())
+    for folder in ("runs/old-process", "manifests/old-process"):
+        copy(store, folder)
     return store
+
+
+def copy(store: Store, folder: str) -> None:
+    """Copy a folder of the recorded store."""
+    for path in (RECORDED / folder).rglob("*"):
+        if path.is_file():
+            store.write(store.url(path.relative_to(RECORDED).as_posix()), path.read_bytes())
 
 
 @pytest.fixture
@@ -117,10 +123,7 @@ def test_a_store_that_may_only_be_read(
     store: Store, faulty_s3: FaultyBucket, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """What only reads it works; what writes to it says so at once, names no temporary file, and says what to do."""
-    source = RECORD.parents[1] / "tables"
-    for path in source.rglob("*"):
-        if path.is_file():
-            store.write(store.url("tables", path.relative_to(source).as_posix()), path.read_bytes())
+    copy(store, "tables")
     for method in ("PUT", "POST", "DELETE"):
         faulty_s3.faults.status(403, method, times=ALWAYS)
     wrong = {}

@@ -9,7 +9,7 @@ from storage.store import VERSION
 from tests.stores import Store
 
 
-@pytest.mark.parametrize("command", [["ls"], ["prepare", "-c", "digits"], ["report", "group"]])
+@pytest.mark.parametrize("command", [["ls"], ["show", "a/b/0"], ["run", "-c", "digits", "--agent", "dummy"]])
 def test_they_say_so_in_one_line(store: Store, command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     store.write_json(store.url("store.json"), {"version": VERSION + 1})
     assert main([*command, "--store", store.root]) == 1
