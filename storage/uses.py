@@ -136,4 +136,4 @@ def _continues(record: dict[str, Any], shared: bool) -> bool:
         return False
     if not here:
         return shared
-    return Path(record["workdir"]).is_dir()
+    return "workdir" in record and Path(record["workdir"]).is_dir()

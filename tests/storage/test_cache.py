@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
@@ -203,16 +201,6 @@ def test_a_process_in_another_container_is_a_user(cache: Cache, monkeypatch: pyt
     with cache.use("a", "a", 40, filler()):
         monkeypatch.setattr(processes, "_machine", lambda: "another namespace of process ids")
         assert not cache.remove("a")
-    assert cache.remove("a")
-
-
-def test_a_use_written_by_an_older_version_counts_until_its_time(cache: Cache) -> None:
-    put(cache, "a")
-    folder = cache.folder / "a.uses"
-    folder.mkdir(exist_ok=True)
-    (folder / "old.json").write_text(json.dumps({"holder": None, "until": time.time() + 3600}))
-    assert not cache.remove("a")
-    (folder / "old.json").write_text(json.dumps({"holder": None, "until": None}))
     assert cache.remove("a")
 
 

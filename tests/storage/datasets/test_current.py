@@ -162,7 +162,7 @@ class TestUses:
             remove(own, url)
             if url.endswith("one/commit.json"):  # between the marker and the files
                 users.append(1)
-                store.write_json(f"{store.datasets(first)}/one.uses/1.json", {"until": 1e12})
+                store.write_json(f"{store.datasets(first)}/one.uses/1.json", {"until": 1e12, "workdir": "/"})
                 with pytest.raises(UserError, match="does not have the dataset one of digits"):
                     require(store, first)
 
