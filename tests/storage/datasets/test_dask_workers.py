@@ -151,27 +151,32 @@ def test_the_dashboard_is_reachable_and_named() -> None:
     assert not Path(login).exists()
 
 
+def _listening() -> set[tuple[int, str, int]]:
+    """Process, address and port of all sockets on which this process and its children listen."""
+    me = psutil.Process()
+    return {
+        (each.pid, link.laddr.ip, link.laddr.port)
+        for each in (me, *me.children(recursive=True))
+        for link in each.net_connections()
+        if link.status == psutil.CONN_LISTEN
+    }
+
+
 def test_a_local_cluster_is_closed_to_others_of_the_machine() -> None:
     """Its scheduler runs the code of all clients, as this user."""
     from distributed import Client
 
+    others = _listening()  # servers that tests share
     with cluster(workers=1) as address:
         assert len(list(DaskExecutor(address).map(_pid, [1]))) == 1
         for theirs, certificate in ((address, Security.temporary()), (address.replace("tls:", "tcp:"), None)):
             with pytest.raises(OSError, match=r"does not match|Timed out|reset by peer|SSL"):  # which end notices it
                 Client(theirs, set_as_default=False, timeout="2s", security=certificate)
-        me = psutil.Process()
-        listening = [
-            (each.pid, link.laddr)
-            for each in (me, *me.children(recursive=True))
-            for link in each.net_connections()
-            if link.status == psutil.CONN_LISTEN
-        ]
-        for pid, place in listening:
-            assert place.ip == "127.0.0.1", pid
+        for pid, host, port in _listening() - others:
+            assert host == "127.0.0.1", pid
             with contextlib.suppress(httpx.HTTPError):  # no HTTP at all, which is as good
                 for path in ("/", "/status", "/health", "/metrics", "/info/main/workers.html", "/json/counts.json"):
-                    status = httpx.get(f"http://127.0.0.1:{place.port}{path}", trust_env=False).status_code
+                    status = httpx.get(f"http://127.0.0.1:{port}{path}", trust_env=False).status_code
                     assert status == 404, (pid, path)
 
 
