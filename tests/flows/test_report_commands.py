@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from grading.report import CompetitionReport, GradingReport
-from storage.tables import read_table
+from storage.tables import read_table, write_frame
 from tasks.report import write_tables
 from tests.flows.graded import GROUP, dataset, grades_of, group, mlebench, run_record
 from tests.stores import Store
@@ -146,9 +146,10 @@ class TestCompareAndReport:
         snapshot = {"run_id": f"{GROUP}-diabetes-0", "competition_id": "diabetes", "seed": 0, "at_seconds": 30.0}
         rows = [{**snapshot, "score": 0.0, "any_medal": True}]
         rows += [{**rows[0], "run_id": f"{GROUP}-diabetes-{seed}", "seed": seed} for seed in (1, 2)]
-        pd.DataFrame(rows).to_parquet(_partition(group, "snapshots"))
+        write_frame(group, "snapshots", GROUP, pd.DataFrame(rows), "part-7")
+        del snapshot["at_seconds"]
         call = {"model": "m", "input_tokens": 10, "output_tokens": 5, "cost_usd": 0.5, "latency_seconds": 1.0}
-        pd.DataFrame([{**snapshot, **call}]).to_parquet(_partition(group, "usage"))
+        write_frame(group, "usage", GROUP, pd.DataFrame([{**snapshot, **call}]), "part-7")
         assert mlebench("report", GROUP, "--incomplete", "fail", "--interval", "bootstrap", store=group) == 0
         for table in (
             "rates",
@@ -167,10 +168,3 @@ class TestCompareAndReport:
         page = group.local("reports", GROUP, "report.html").read_text()
         for stated in ("Any medal over time", "Cost per medal", "Graded with", "not restricted"):
             assert stated in page
-
-
-def _partition(store: Store, table: str) -> Path:
-    path = store.local("tables", table, f"run_group={GROUP}", "part-7.parquet")
-    assert path is not None
-    path.parent.mkdir(parents=True)
-    return path

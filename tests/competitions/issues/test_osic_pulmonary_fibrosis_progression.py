@@ -16,7 +16,8 @@ ID = "Patient_Week"
 def scored(world: World) -> pd.DataFrame:
     """The rows of the answers with a measurement, in the order of the visits."""
     visits = world.truth[world.truth["visited"]] if "visited" in world.truth else world.truth.dropna(subset="FVC")
-    return visits.sort_values(["Patient", "Weeks"])
+    parts = visits[ID].str.rsplit("_", n=1, expand=True)
+    return visits.assign(Patient=parts[0], Weeks=parts[1].astype(int)).sort_values(["Patient", "Weeks"])
 
 
 def test_rows_may_be_left_out(v1: World, v2: World) -> None:
