@@ -103,9 +103,11 @@ def _read(store: Store, url: str, table: Table) -> pa.Table:
         raise TableError(f"{where} is damaged: {error}") from error
     if version > SCHEMA_VERSION:
         raise TableError(f"{where} has schema version {version}; this version of mlebench reads up to {SCHEMA_VERSION}")
-    if not rows.schema.equals(schema := arrow_schema(table)):
-        raise TableError(f"{where} is damaged: its columns are not those of the table {table}")
-    return rows.replace_schema_metadata(schema.metadata)
+    schema = arrow_schema(table)
+    try:  # other programs may have written it anew, with other widths of types
+        return rows.select(schema.names).cast(schema)
+    except (KeyError, pa.ArrowException) as error:
+        raise TableError(f"{where} is damaged: its columns are not those of the table {table}") from error
 
 
 def _with_schema(frame: pd.DataFrame, table: Table, what: str) -> pa.Table:
