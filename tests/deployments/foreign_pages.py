@@ -19,7 +19,11 @@ EVIL = "evil.test"
 _ATTACK = """
 (async () => {
   const [base, path, body, login] = %s;
-  const ask = async (options) => { try { await fetch(base + path, {method: "POST", ...options}) } catch {} };
+  // The browser may hold back what it will not send: nothing is waited for longer than this.
+  const soon = () => AbortSignal.timeout(5000);
+  const ask = async (options) => {
+    try { await fetch(base + path, {method: "POST", signal: soon(), ...options}) } catch {}
+  };
   const json = {"Content-Type": "application/json"};
   await ask({mode: "no-cors", body: new Blob([body])});                 // without a content type
   await ask({mode: "no-cors", body: body, headers: {"Content-Type": "text/plain"}});
@@ -27,12 +31,13 @@ _ATTACK = """
   await ask({body: body, headers: json});                               // asks first, with OPTIONS
   await ask({body: body, headers: {...json, Authorization: login}});    // had it learned the login
   for (const method of ["GET", "PUT", "PATCH", "DELETE"])
-    try { await fetch(base + path, {method}) } catch {}
+    try { await fetch(base + path, {method, signal: soon()}) } catch {}
   await new Promise((done) => {
     const frame = document.createElement("iframe");
     frame.name = "answer";
     document.body.appendChild(frame);
     frame.onload = done;
+    setTimeout(done, 5000);
     const form = document.body.appendChild(document.createElement("form"));
     const field = form.appendChild(document.createElement("input"));
     [field.name, field.value] = [body.slice(0, -1) + ', "pad": "', '"}'];
@@ -43,6 +48,7 @@ _ATTACK = """
     const socket = new WebSocket(base.replace("http", "ws") + "/api/events/in", "prefect");
     socket.onopen = () => done("opened");
     socket.onerror = () => done("refused");
+    setTimeout(() => done("silent"), 10000);
   });
 })()
 """

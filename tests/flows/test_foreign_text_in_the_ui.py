@@ -100,6 +100,7 @@ def test_no_foreign_text_is_fetched_or_followed_and_all_of_it_is_shown(
         made = client.read_artifacts(artifact_filter=ArtifactFilter(key=ArtifactFilterKey(exists_=True)))
         bars = [each for each in client.read_artifacts() if each.type == "progress"]
     assert {each.key for each in made} == {"outcomes", "results", "link"}
+    (with_link,) = (each.id for each in made if each.key == "link")
     pages = {f"artifacts/artifact/{each.id}": "is not expected" for each in [*made, *bars]}
     pages |= {"artifacts/key/results": "is not expected"}
     others = {f"v2/runs/flow-run/{flow_run.id}?tab=Logs": "is not expected"}
@@ -118,6 +119,8 @@ def test_no_foreign_text_is_fetched_or_followed_and_all_of_it_is_shown(
             browser.events.clear()
             browser.call("Page.navigate", url=f"{ui}/{page}")
             browser.wait_for(partial(shown, word), 60)
+            if str(with_link) in page:  # the UI shows a description before the rest
+                browser.wait_for(lambda: browser.run("!!document.querySelector('a[href$=\"/of-ours\"]')"), 60)
             seen[page] = browser.run("document.body.innerText")
             hosts = browser.run(
                 "JSON.stringify([...document.querySelectorAll('a,img,iframe')].map((e) => e.href || e.src))"
