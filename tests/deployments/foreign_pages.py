@@ -85,5 +85,5 @@ def attack(of: Browser, page: str, base: str, path: str, body: Any, login: str) 
     of.wait_for(lambda: of.run("location.href + document.readyState") == page + "complete")
     script = _ATTACK % json.dumps([base, path, json.dumps(body), login])
     answer = of.call("Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True)
-    got = [each["params"]["response"] for each in of.events if each["method"] == "Network.responseReceived"]
+    got = [each["params"]["response"] for each in of.events if each.get("method") == "Network.responseReceived"]
     return {each["status"] for each in got if each["url"] == base + path}, answer["result"]["value"]

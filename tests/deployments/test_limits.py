@@ -44,6 +44,7 @@ def query_seconds(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, 
     """The interval of a worker's queries under `make up` and under Compose."""
     given: dict[str, str] = {}
     installation = up.Installation(tmp_path)
+    installation.login.write_text("user:password\n")
     monkeypatch.setattr(up.Installation, "dask_address", lambda _: "tcp://127.0.0.1:1")
     monkeypatch.setattr(
         installation.processes, "start", lambda _name, _command, env, *_: given.update(env), raising=True

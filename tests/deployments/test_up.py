@@ -194,10 +194,14 @@ def test_pages_of_others_in_the_operators_browser_start_nothing(running: Running
             for target, path in ((files, "/runs/"), (dashboard, "/status")):
                 statuses, _ = attack(browser, elsewhere[0], target, path, {}, login)
                 assert statuses == {403}, target
-        for target, path in ((server, create), (files, "/runs/"), (dashboard, "/status")):
+        rebound = {"Host": files.removeprefix("http://").replace("127.0.0.1", EVIL), "Authorization": login}
+        refused = httpx.get(f"{files}/runs/", headers=rebound, trust_env=False)
+        assert refused.status_code == 403
+        assert "sandbox" in refused.headers["content-security-policy"], "no script runs on its pages, nor an attack"
+        for target, path in ((server, create), (dashboard, "/status")):
             # Its own name resolves to this machine now, so its page is one of the server for the browser.
-            rebound = target.replace("127.0.0.1", EVIL)
-            statuses, socket = attack(browser, f"{rebound}/", rebound, path, run, login)
+            own = target.replace("127.0.0.1", EVIL)
+            statuses, socket = attack(browser, f"{own}/", own, path, run, login)
             assert (statuses, socket) == ({403}, "refused"), target
     finally:
         browser.close()
