@@ -119,7 +119,9 @@ def test_no_foreign_text_is_fetched_or_followed_and_all_of_it_is_shown(
             browser.events.clear()
             browser.call("Page.navigate", url=f"{ui}/{page}")
             browser.wait_for(partial(shown, word), 60)
-            if str(with_link) in page:  # the UI shows a description before the rest
+            if "tab=Details" not in page:  # pages come in pieces
+                browser.wait_for(partial(shown, f"<img src='{address}/html'>"), 60)
+            if str(with_link) in page:
                 browser.wait_for(lambda: browser.run("!!document.querySelector('a[href$=\"/of-ours\"]')"), 60)
             seen[page] = browser.run("document.body.innerText")
             hosts = browser.run(
@@ -136,5 +138,4 @@ def test_no_foreign_text_is_fetched_or_followed_and_all_of_it_is_shown(
     assert asked == []
     assert followed == {"artifacts", "v2"}, "a link of ours stays one"
     for page, text in seen.items():
-        assert f"<img src='{address}/html'>" in text or "tab=Details" in page, page
         assert "\u202e" not in text, page
