@@ -15,7 +15,7 @@ from common.errors import UserError
 from deployments.deploy import POOL, deploy
 from storage.datasets.encryption import write_certificate
 from storage.store import Store
-from tasks.wiring.stores import open_store
+from tasks.wiring.context import open_store
 
 
 def make_bucket(store: Store) -> bool:

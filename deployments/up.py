@@ -129,7 +129,7 @@ class Installation:
     def _start_files(self) -> None:
         """Serve the reports of a local store; those in a bucket have signed addresses."""
         from storage.store import Store
-        from tasks.wiring.stores import open_store
+        from tasks.wiring.context import open_store
 
         store: Store = open_store()
         if not store.top.local:

@@ -10,8 +10,8 @@ from flows.watching.naming import parameters, selection_name
 from flows.watching.outcome import Outcome, contained, finish, outcome_of
 from storage.dataset import Dataset
 from tasks.adopt import adopt_dataset
-from tasks.wiring.server import outlast_server
-from tasks.wiring.stores import already_prepared, open_store
+from tasks.wiring.context import already_prepared, open_store
+from tasks.wiring.prefect_server import wait_for_server
 
 _EDITION: Edition = "v1"
 
@@ -29,7 +29,7 @@ def adopt(
     Already prepared ones are skipped. Raises `PartlyFailed` at the end if some failed; the others are adopted
     nevertheless.
     """
-    outlast_server()
+    wait_for_server()
     place = open_store(store)
     outcomes: dict[str, Outcome] = {}
     for name in competition_ids:

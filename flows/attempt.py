@@ -28,10 +28,10 @@ from tasks.agent_run import agent_run, end_agent
 from tasks.grade import grade
 from tasks.wiring.attempts import run_key
 from tasks.wiring.backends import leave_all
-from tasks.wiring.gradings import grade_request
+from tasks.wiring.grades import grade_request
+from tasks.wiring.prefect_server import shown, wait_for_server
 from tasks.wiring.process import apply_settings
 from tasks.wiring.requests import Attempt
-from tasks.wiring.server import outlast_server, shown
 
 
 class DifferentWork(UserError):
@@ -70,7 +70,7 @@ def attempt(attempt: Attempt) -> str:
         attempt: The run group, the competition and the seed.
     """
     apply_settings()
-    outlast_server()
+    wait_for_server()
     _require_same(attempt)
     _tag_host()
     with obeying(str(runtime.flow_run.id)) as told:

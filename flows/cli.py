@@ -170,7 +170,7 @@ def _main(arguments: Sequence[str] | None) -> int:
                 err=True,
             )
             return 1
-        from tasks.wiring.server import asks_for_login
+        from tasks.wiring.prefect_server import asks_for_login
 
         if asks_for_login(error):
             click.echo(

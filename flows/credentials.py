@@ -17,8 +17,8 @@ from storage.dataset import Dataset
 from storage.sources.acquire import has_archive, recorded
 from storage.store import Store
 from tasks.wiring.attempts import attempts_of, finished_run
+from tasks.wiring.context import already_prepared, archive_needed, download_source
 from tasks.wiring.requests import RunRequest
-from tasks.wiring.stores import already_prepared, archive_needed, download_source
 
 _NEED_KEYS = ("api.openai.com", "api.anthropic.com", "generativelanguage.googleapis.com")
 """Hosts of providers that answer nobody without an API key."""

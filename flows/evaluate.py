@@ -17,14 +17,12 @@ from flows.watching.naming import request_name
 from flows.watching.outcome import Outcome, contained
 from storage.runs.folders import finished_folders
 from storage.store import Store
-from tasks.wiring import scratch
-from tasks.wiring.attempts import attempts_of
+from tasks.wiring.attempts import attempts_of, note_plan, require_replaceable
 from tasks.wiring.cancelling import forget_cancelling
-from tasks.wiring.manifest import note_plan
-from tasks.wiring.overwriting import require_replaceable
+from tasks.wiring.context import open_store
+from tasks.wiring.prefect_server import wait_for_server
 from tasks.wiring.requests import Attempt, RunRequest
-from tasks.wiring.server import outlast_server
-from tasks.wiring.stores import open_store
+from tasks.wiring.storing import remove_leftovers
 
 
 class Attempts(Protocol):
@@ -54,8 +52,8 @@ def evaluate(
         pool: The work pool whose workers make the attempts. None: this process makes them.
         priority: Of the attempts among those of other groups in the work pool.
     """
-    outlast_server()
-    scratch.collect_finished(open_store(request.store))
+    wait_for_server()
+    remove_leftovers(open_store(request.store))
     if runtime.flow_run.parent_flow_run_id is None:
         forget_cancelling(request)
     note_plan(request, competition_ids)

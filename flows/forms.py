@@ -14,9 +14,9 @@ from competitions.editions import Edition
 from flows.fleet.setup import Priority
 from sandbox.definitions import list_agents, load_agent, variants_of
 from sandbox.isolation import BackendName, Isolation, Network
+from tasks.wiring.context import open_store
 from tasks.wiring.process import apply_settings
 from tasks.wiring.requests import RunRequest
-from tasks.wiring.stores import open_store
 
 Split = Literal["low", "medium", "high", "all", "dev", "demo", "systemcard"]
 Seeds = Annotated[int, Field(ge=1)]
@@ -183,9 +183,9 @@ def run_request(agent: str, run_group: str, seeds: int, data: Data, execution: E
         seeds=seeds,
         edition=data.edition,
         time_limit_seconds=how.time_limit_seconds,
-        most_memory=how.max_memory,
-        most_cpus=how.max_cpus,
-        most_disk=how.max_disk,
+        max_memory=how.max_memory,
+        max_cpus=how.max_cpus,
+        max_disk=how.max_disk,
         checkpoint_every=how.checkpoint_every,
         isolation=how.isolation,
         obfuscated=how.obfuscated,

@@ -23,10 +23,10 @@ from flows.prepare import Preparing, prepare, prepare_each
 from flows.watching.naming import request_name
 from flows.watching.outcome import Outcome, PartlyFailed, show_outcomes
 from flows.watching.story import telling
+from tasks.wiring.attempts import note_plan
 from tasks.wiring.cancelling import forget_cancelling
-from tasks.wiring.manifest import note_plan
+from tasks.wiring.prefect_server import wait_for_server
 from tasks.wiring.requests import RunRequest
-from tasks.wiring.server import outlast_server
 
 
 @flow(name="full-benchmark", flow_run_name=request_name)
@@ -55,7 +55,7 @@ def full_benchmark(
         pool: The work pool whose workers make the attempts. None: this process makes them.
         priority: Of the attempts among those of other groups in the work pool.
     """
-    outlast_server()
+    wait_for_server()
     if pool is None:  # with a pool, it is its hosts that need them
         require_agent_credentials(request, competition_ids)
     forget_cancelling(request)

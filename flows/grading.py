@@ -13,7 +13,7 @@ from flows.watching.outcome import Outcome, cause, finish, outcome_of
 from storage.store import Store
 from tasks.aggregate import aggregate
 from tasks.grade import grade
-from tasks.wiring.gradings import Ungradable, finished_grade
+from tasks.wiring.grades import Ungradable, finished_grade
 from tasks.wiring.requests import GradeRequest
 
 Work = Outcome | Sequence[PrefectFuture[Any]]

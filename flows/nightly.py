@@ -21,9 +21,9 @@ from flows.watching.naming import agent_name, chosen_name, parameters
 from storage.store import Store, check_run_group
 from storage.tables import read_table
 from tasks.wiring.artifacts import show
-from tasks.wiring.backends import agents_until
-from tasks.wiring.server import outlast_server, shown
-from tasks.wiring.stores import open_store
+from tasks.wiring.backends import agents_time_limit
+from tasks.wiring.context import open_store
+from tasks.wiring.prefect_server import shown, wait_for_server
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -79,7 +79,7 @@ def nightly(
         competition_ids: Only these competitions, instead of a split.
         data: Edition, store and downloads.
     """
-    outlast_server()
+    wait_for_server()
     place = open_store(data.store)
     prefix = _prefix(split, group_part(agent), data.edition)
     group = _group(prefix)
@@ -87,7 +87,7 @@ def nightly(
     ids = chosen_ids(split, competition_ids)
     request = run_request(agent, group, seeds, data)
     with _announced(group):
-        with agents_until(LONGEST, "the nightly"):
+        with agents_time_limit(LONGEST, "the nightly"):
             pool = get_settings().agent_pool
             full_benchmark.fn(
                 ids, request, data.raw_dir, skip_verification=data.skip_verification, pool=pool, priority="high"

@@ -25,9 +25,9 @@ from storage.store import OPENING_SECONDS
 from tasks.checksum import checksum
 from tasks.download import download
 from tasks.split import split
-from tasks.wiring.server import outlast_server
-from tasks.wiring.stores import already_prepared, open_store
-from tasks.wiring.workers import Workers
+from tasks.wiring.context import already_prepared, open_store
+from tasks.wiring.dask_workers import Workers
+from tasks.wiring.prefect_server import wait_for_server
 
 
 def _name() -> str:
@@ -63,7 +63,7 @@ def prepare(
     With `renew`, datasets made by other code are downloaded again, and kept if the current code makes the same files.
     Raises `PartlyFailed` at the end if some failed; the others are prepared nevertheless.
     """
-    outlast_server()
+    wait_for_server()
     outcomes = prepare_each(Preparing(competition_ids, store, edition, raw_dir, keep_raw, skip_verification, renew))
     return finish("prepared", outcomes)
 

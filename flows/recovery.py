@@ -9,7 +9,7 @@ from prefect.settings import get_current_settings
 
 from flows.diagnosis import zombies
 from tasks.wiring.artifacts import show_table
-from tasks.wiring.server import shown
+from tasks.wiring.prefect_server import shown
 
 
 @flow(name="recovery", flow_run_name="recovery")

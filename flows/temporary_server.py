@@ -142,7 +142,7 @@ def _use(server: TemporaryServer | None) -> None:
     """Have Prefect use this server in this process; None: as its settings say."""
     from prefect.context import refresh_global_settings_context
 
-    from tasks.wiring.server import set_temporary
+    from tasks.wiring.prefect_server import set_temporary
 
     set_temporary(server.api_url if server else None)
     # Child processes must not take it for a server that stays, so it does not remain in the environment.

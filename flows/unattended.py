@@ -20,9 +20,9 @@ from flows.watching.story import telling
 from grading.medals import Leaderboard
 from storage.runs.folders import no_runs
 from storage.store import check_run_group
-from tasks.wiring.gradings import grade_requests
-from tasks.wiring.server import outlast_server
-from tasks.wiring.stores import open_store
+from tasks.wiring.context import open_store
+from tasks.wiring.grades import grade_requests
+from tasks.wiring.prefect_server import wait_for_server
 
 
 def _group() -> str:
@@ -59,7 +59,7 @@ def benchmark(
         execution: Limits, isolation and integrity checks of the runs.
         data: Edition, store and downloads.
     """
-    outlast_server()
+    wait_for_server()
     group_part(agent)  # an unknown agent fails now, not after hours of preparing
     ids = chosen_ids(split, competition_ids)
     request = run_request(agent, _group(), seeds, data, execution)
@@ -93,7 +93,7 @@ def preparation(
         raw_dir: Directory of downloaded archives on the worker. Default: download from Kaggle.
         archives: What happens to archives, and to datasets that were made by other code.
     """
-    outlast_server()
+    wait_for_server()
     place = open_store(store)
     ids = chosen_ids(split, competition_ids)
     how = archives
@@ -110,7 +110,7 @@ def grading(run_group: str, leaderboard: Leaderboard = "stored", store: str | No
         leaderboard: Medal thresholds: as stored with the competitions, or of the most recently fetched leaderboard.
         store: Root URL of the store. Default: MLEBENCH_STORE of the worker.
     """
-    outlast_server()
+    wait_for_server()
     place = open_store(store)
     requests = list(grade_requests(place, check_run_group(run_group), leaderboard))
     if not requests:

@@ -11,11 +11,11 @@ from common.units import counted, size
 from competitions import registry
 from storage.datasets.adopt import NotAdoptable, adopt, prepared_folder
 from storage.datasets.materialise import Progress
-from tasks.wiring.retries import retried
-from tasks.wiring.stores import open_store
+from tasks.wiring.context import open_store
+from tasks.wiring.prefect_tasks import retry_options
 
 
-@task(name="adopt", task_run_name="adopt {competition_id}", **retried())
+@task(name="adopt", task_run_name="adopt {competition_id}", **retry_options())
 def adopt_dataset(competition_id: str, store: str, directory: str, link: bool = True, compare: bool = True) -> str:
     """Adopt the prepared data of a competition; returns a sentence about it, see `storage.datasets.adopt.adopt`.
 

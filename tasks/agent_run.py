@@ -24,30 +24,25 @@ from storage.datasets.current import require
 from storage.lease import lease, run_lease
 from storage.runs.checkpoints import Checkpoints
 from storage.runs.live import uploaded
+from storage.runs.tries import MAX_TRIES, Tries
 from storage.store import Store
 from storage.uses import Continuing
-from tasks.wiring.attempts import finished_run
-from tasks.wiring.backends import backend, why_ended
-from tasks.wiring.caching import while_stored
-from tasks.wiring.cancelling import end_cancelled, require_wanted
-from tasks.wiring.caps import limits_of
-from tasks.wiring.data import slot_with_data
-from tasks.wiring.host import TRY, placed
-from tasks.wiring.making import Making, ending, given_up, keep, run_folder
-from tasks.wiring.manifest import note_in_manifest
-from tasks.wiring.meters import meter
-from tasks.wiring.overwriting import note_overwriting, require_replaceable
+from tasks.wiring.attempts import finished_run, note_in_manifest, note_overwriting, require_replaceable, run_folder
+from tasks.wiring.backends import backend, termination_reason
+from tasks.wiring.cancelling import require_not_cancelled, store_cancelled
+from tasks.wiring.context import limits_of, open_store
+from tasks.wiring.host import TRY, allocated, slot_with_data
+from tasks.wiring.prefect_tasks import retry_options, while_stored
 from tasks.wiring.requests import Attempt
 from tasks.wiring.resuming import checkpoints_of, find_resumed
-from tasks.wiring.retries import retried
+from tasks.wiring.run import ActiveRun, usage_meter
 from tasks.wiring.services import run_services
-from tasks.wiring.stores import open_store
-from tasks.wiring.tries import AT_MOST, Tries
+from tasks.wiring.storing import describe_end, lost_result, store_run
 
 # Seconds between fetching the data and starting the agent, and between its end and storing its last file, together.
 _SLACK = 3600.0
 
-Action = Callable[[Making], RunResult]
+Action = Callable[[ActiveRun], RunResult]
 
 
 def _stored_key(attempt: Attempt) -> str | None:
@@ -66,7 +61,7 @@ def _name(parameters: dict[str, Any]) -> str:
     task_run_name=_name,  # type: ignore[arg-type]  # its protocol asks for more than it uses
     persist_result=True,
     cache_key_fn=while_stored(_stored_key),
-    **retried(),
+    **retry_options(),
 )
 def agent_run(attempt: Attempt) -> str:
     """Make an attempt; see `run_agent`."""
@@ -93,7 +88,7 @@ def run_agent(attempt: Attempt) -> str:
         if record is not None:
             return str(record.status)
         require_replaceable(attempt)
-        require_wanted(attempt)
+        require_not_cancelled(attempt)
         waiting("")
         try:
             status = _attempt(attempt, _run, waiting)
@@ -173,7 +168,7 @@ def _attempt(attempt: Attempt, action: Action, waiting: Callable[[str], None]) -
         kept = Checkpoints(run_folder(attempt))
         resumed = find_resumed(attempt, spec, runner, kept)
         with (
-            placed(runner, spec, waiting, running=action is _end) as host_place,
+            allocated(runner, spec, waiting, running=action is _end) as host_place,
             run_services(runner, spec, place, dataset, settings) as services,
         ):
             secrets = resolve(
@@ -192,7 +187,7 @@ def _attempt(attempt: Attempt, action: Action, waiting: Callable[[str], None]) -
             )
             held_attempt = attempt.model_copy(update={"dataset_key": dataset.key})
             tries = Tries(place, run_folder(attempt).url)
-            result = action(Making(held_attempt, spec, runner, services, held, tries, kept, resumed))
+            result = action(ActiveRun(held_attempt, spec, runner, services, held, tries, kept, resumed))
     return result.status
 
 
@@ -206,43 +201,43 @@ def work_folder(attempt: Attempt, store: Store) -> Path:
     return get_settings().scratch / "runs" / hashlib.blake2b(what.encode(), digest_size=8).hexdigest()
 
 
-def _run(making: Making) -> RunResult:
-    row, tries = making.attempt.name, making.tries
-    handle, number = _start(making)
-    begun = "found running" if handle.attachment == "running" else "resumed" if making.resumed else "started"
+def _run(run: ActiveRun) -> RunResult:
+    row, tries = run.attempt.name, run.tries
+    handle, number = _start(run)
+    begun = "found running" if handle.attachment == "running" else "resumed" if run.resumed else "started"
     progress.report(row, "running", f"{begun} on {get_settings().host_name}")
-    progress.measured_by(row, meter(making.spec, making.services))
+    progress.measured_by(row, usage_meter(run.spec, run.services))
     try:
         # A host that was silent for too long comes back to a run that another one has begun anew.
-        log = uploaded(run_folder(making.attempt), handle.log, number)
-        checkpoints = checkpoints_of(making, handle)
-        with making.held.ending(lambda: making.runner.stop(handle)), log, checkpoints:
-            result = making.runner.wait(handle, on_log=lambda line: progress.report(row, "running", line.strip()[:100]))
+        log = uploaded(run_folder(run.attempt), handle.log, number)
+        checkpoints = checkpoints_of(run, handle)
+        with run.held.ending(lambda: run.runner.stop(handle)), log, checkpoints:
+            result = run.runner.wait(handle, on_log=lambda line: progress.report(row, "running", line.strip()[:100]))
     except RunLost as error:
-        making.held.require_held()
+        run.held.require_held()
         made = tries.lose_last(str(error))
-        if number < AT_MOST:
+        if number < MAX_TRIES:
             raise
-        result = given_up(making.spec, made)
-    if making.held.lost:
-        making.runner.discard(handle)
-        making.held.require_held()
+        result = lost_result(run.spec, made)
+    if run.held.lost:
+        run.runner.discard(handle)
+        run.held.require_held()
     if result.status == "cancelled":
         tries.drop_last()
-        making.checkpoints.remove()
-        end_cancelled(making, handle, result, number)
-    keep(making, handle, result, number)
-    progress.report(row, "ended", ending(making, result))
+        run.checkpoints.remove()
+        store_cancelled(run, handle, result, number)
+    store_run(run, handle, result, number)
+    progress.report(row, "ended", describe_end(run, result))
     if result.status == "lost":
-        raise BackendError(f"run {making.spec.run_id} was {result.message}")
+        raise BackendError(f"run {run.spec.run_id} was {result.message}")
     return result
 
 
-def _end(making: Making) -> RunResult:
-    handle, number = _found(making.runner, making.spec.run_id, making.spec.workdir), making.number()
-    result = making.runner.wait(handle)
-    making.tries.drop_last()  # making it again is no further try
-    keep(making, handle, result, number)
+def _end(run: ActiveRun) -> RunResult:
+    handle, number = _found(run.runner, run.spec.run_id, run.spec.workdir), run.number()
+    result = run.runner.wait(handle)
+    run.tries.drop_last()  # run it again is no further try
+    store_run(run, handle, result, number)
     return result
 
 
@@ -251,28 +246,28 @@ def _found(runner: Backend, run_id: str, workdir: Path) -> RunHandle:
     return RunHandle(run_id, layout.workdir, runner.name, "", "running", layout.log)
 
 
-def _start(making: Making) -> tuple[RunHandle, int]:
+def _start(run: ActiveRun) -> tuple[RunHandle, int]:
     """Start the agent, or find it; returns the number of the try, too."""
-    runner, spec, tries = making.runner, making.spec, making.tries
+    runner, spec, tries = run.runner, run.spec, run.tries
     if runner.find(spec) != "new":
-        return runner.start(spec), making.number()
-    require_wanted(making.attempt)
-    note_overwriting(making.attempt)
+        return runner.start(spec), run.number()
+    require_not_cancelled(run.attempt)
+    note_overwriting(run.attempt)
     # Before the start, so that the store knows of every agent that runs.
-    resumed = making.resumed
+    resumed = run.resumed
     at = resumed.checkpoint.seconds if resumed else None
-    number = tries.begin(spec.labels[TRY], making.attempt.key, get_settings().host_name, at)
+    number = tries.begin(spec.labels[TRY], run.attempt.key, get_settings().host_name, at)
     try:
         handle = runner.start(resumed.rest_of(spec) if resumed else spec)
     except BaseException as error:
         tries.drop_last()
-        if isinstance(error, BackendClosed) and (reason := why_ended(error)) is not error:
+        if isinstance(error, BackendClosed) and (reason := termination_reason(error)) is not error:
             raise reason from error  # closed since it was given to this run
         raise
     if resumed is None:
-        making.services.reset_limits()
-    request, cell = making.attempt.request, f"{making.attempt.competition_id}/{making.attempt.seed}"
+        run.services.reset_limits()
+    request, cell = run.attempt.request, f"{run.attempt.competition_id}/{run.attempt.seed}"
     facts = {"resumed_at": at, "checkpoint": resumed.checkpoint.sha256} if resumed else {}
-    place, key = open_store(request.store), making.attempt.key
+    place, key = open_store(request.store), run.attempt.key
     note_in_manifest(place, request.run_group, "started", run=cell, run_key=key, **facts)
     return handle, number

@@ -5,11 +5,11 @@ from __future__ import annotations
 from prefect import task
 
 from tasks.report import aggregate_group
-from tasks.wiring.retries import retried
-from tasks.wiring.stores import open_store
+from tasks.wiring.context import open_store
+from tasks.wiring.prefect_tasks import retry_options
 
 
-@task(name="aggregate", task_run_name="aggregate {run_group}", **retried())
+@task(name="aggregate", task_run_name="aggregate {run_group}", **retry_options())
 def aggregate(run_group: str, store: str) -> str | None:
     """Write the tables and reports of a group; see `aggregate_group`."""
     return aggregate_group(open_store(store), run_group)

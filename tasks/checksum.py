@@ -15,9 +15,8 @@ from storage.lease import download_lease, lease, prepare_lease
 from storage.sources.acquire import discard_archive
 from storage.sources.wants import wanted
 from storage.store import Store
-from tasks.wiring.caching import while_stored
-from tasks.wiring.retries import retried
-from tasks.wiring.stores import open_store
+from tasks.wiring.context import open_store
+from tasks.wiring.prefect_tasks import retry_options, while_stored
 
 
 def _stored_key(competition_id: str, store: str, edition: Edition, key: str, **_: bool) -> str | None:
@@ -30,7 +29,7 @@ def _stored_key(competition_id: str, store: str, edition: Edition, key: str, **_
     task_run_name="checksum {competition_id}",
     persist_result=True,
     cache_key_fn=while_stored(_stored_key),
-    **retried(),
+    **retry_options(),
 )
 def checksum(competition_id: str, store: str, edition: Edition, key: str, keep_raw: bool = False) -> int:
     """Verify a prepared dataset; see `verify_checksums`."""

@@ -16,9 +16,9 @@ from storage.dataset import Dataset
 from storage.lease import download_lease, lease
 from storage.sources.acquire import acquire, recorded
 from storage.sources.wants import want_archive
-from tasks.wiring.retries import retried
-from tasks.wiring.slots import slot
-from tasks.wiring.stores import archive_needed, download_source, open_store
+from tasks.wiring.context import archive_needed, download_source, open_store
+from tasks.wiring.host import slot
+from tasks.wiring.prefect_tasks import retry_options
 
 
 def download_archive(
@@ -59,5 +59,5 @@ def download_archive(
     return record["hash"]
 
 
-download = task(name="download", task_run_name="download {competition_id}", **retried())(download_archive)
+download = task(name="download", task_run_name="download {competition_id}", **retry_options())(download_archive)
 """`download_archive` as a step of the flow."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from storage.runs.folders import RunFolder
 from storage.runs.records import RunRecord
 from storage.store import Store
-from tasks.wiring.stores import open_store
+from tasks.wiring.context import open_store
 
 GROUP = "external"
 """Run group of the examined results, in their own store."""

@@ -23,9 +23,9 @@ from storage.sources.kaggle.kernels import read_index
 from storage.sources.kaggle.pages import OFFICIAL
 from storage.store import Store
 from storage.tables import read_table, write_table
+from tasks.language_model import LanguageModel, ModelError, language_model
 from tasks.normalised import normalised_scores
 from tasks.report import leaderboards_of
-from tasks.wiring.language_model import LanguageModel, ModelError, language_model
 from tasks.wiring.services import gateway_policy
 
 CHARACTERS = 8000

@@ -6,10 +6,9 @@ from prefect import task
 from prefect.logging import get_run_logger
 
 from tasks.grading import grade_run
-from tasks.wiring.caching import while_stored
-from tasks.wiring.gradings import finished_grade
+from tasks.wiring.grades import finished_grade
+from tasks.wiring.prefect_tasks import retry_options, while_stored
 from tasks.wiring.requests import GradeRequest
-from tasks.wiring.retries import retried
 
 
 def _stored_key(request: GradeRequest) -> str | None:
@@ -21,7 +20,7 @@ def _stored_key(request: GradeRequest) -> str | None:
     task_run_name="grade {request.competition_id} seed {request.seed}",
     persist_result=True,
     cache_key_fn=while_stored(_stored_key),
-    **retried(),
+    **retry_options(),
 )
 def grade(request: GradeRequest) -> str:
     """Grade a run; see `grade_run`. Logs the details if the grader itself failed."""

@@ -20,11 +20,9 @@ from storage.runs.evidence.records import sign_record, snapshots_hash
 from storage.runs.folders import RunFolder, StoredRun
 from storage.runs.records import GradeRecord, RunRecord, SnapshotRecord
 from storage.store import Store
-from tasks.wiring.graders import process_graders
-from tasks.wiring.gradings import dataset_for, grade_key, graded_folder
+from tasks.wiring.context import local_cache
+from tasks.wiring.grades import chosen_thresholds, dataset_for, grade_key, graded_folder, process_graders
 from tasks.wiring.requests import GradeRequest
-from tasks.wiring.stores import local_cache
-from tasks.wiring.thresholds import chosen_thresholds
 
 if TYPE_CHECKING:
     from grading.workers import GradingPool

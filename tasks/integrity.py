@@ -10,23 +10,23 @@ from common.errors import UserError
 from common.settings import get_settings
 from tasks.plagiarism import find_plagiarism
 from tasks.violations import find_violations
-from tasks.wiring.retries import retried
-from tasks.wiring.stores import open_store
+from tasks.wiring.context import open_store
+from tasks.wiring.prefect_tasks import retry_options
 
 
-@task(name="violations", task_run_name="violations {run_group}", **retried())
+@task(name="violations", task_run_name="violations {run_group}", **retry_options())
 def violations(run_group: str, store: str) -> int:
     """Write tables/violations of a group; returns the number of runs that a person should look at."""
     return find_violations(open_store(store), run_group).flagged
 
 
-@task(name="plagiarism", task_run_name="plagiarism {run_group}", **retried())
+@task(name="plagiarism", task_run_name="plagiarism {run_group}", **retry_options())
 def plagiarism(run_group: str, store: str, against: Sequence[str] = ()) -> int:
     """Write tables/plagiarism of a group; returns the number of pairs that a person should look at."""
     return sum(row["flagged"] for row in find_plagiarism(open_store(store), run_group, against))
 
 
-@task(name="familiarity", task_run_name="familiarity {run_group}", **retried())
+@task(name="familiarity", task_run_name="familiarity {run_group}", **retry_options())
 def familiarity(run_group: str, store: str) -> int:
     """Write the tables of `find_familiarity` for the settings' model; returns the number of competitions measured."""
     # With pandas, which attempts on their hosts do not need.

@@ -16,8 +16,8 @@ from grading.statistics.seeds import mean
 from storage.dataset import Dataset
 from storage.datasets.prepared import local_copy
 from storage.store import Store
-from tasks.wiring.graders import process_graders
-from tasks.wiring.stores import local_cache
+from tasks.wiring.context import local_cache
+from tasks.wiring.grades import process_graders
 
 
 def normalised(attempts: Iterable[Mapping[Any, Any]], sample: float, gold: float) -> float:

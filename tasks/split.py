@@ -29,12 +29,11 @@ from storage.lease import lease, prepare_lease
 from storage.sources.wants import no_longer_wanted
 from storage.store import Store
 from tasks.wiring.artifacts import show_progress, update_progress
-from tasks.wiring.caching import while_stored
-from tasks.wiring.retries import retried
-from tasks.wiring.server import shown
-from tasks.wiring.slots import slot
-from tasks.wiring.stores import open_store
-from tasks.wiring.workers import Workers
+from tasks.wiring.context import open_store
+from tasks.wiring.dask_workers import Workers
+from tasks.wiring.host import slot
+from tasks.wiring.prefect_server import shown
+from tasks.wiring.prefect_tasks import retry_options, while_stored
 
 logger = logging.getLogger(__name__)
 
@@ -64,7 +63,7 @@ def _stored_key(competition_id: str, store: str, edition: Edition, download_hash
     task_run_name="split {competition_id}",
     persist_result=True,
     cache_key_fn=while_stored(_stored_key),
-    **retried(),
+    **retry_options(),
 )
 def split(competition_id: str, store: str, edition: Edition, workers: Workers, download_hash: str) -> str:
     """Prepare the dataset of a download with a flow's workers, and show progress in the UI; see `split_dataset`."""

@@ -19,9 +19,8 @@ from storage.runs.folders import StoredRun, runs_of
 from storage.runs.records import GradeRecord
 from storage.store import Store
 from storage.tables import write_table
-from tasks.wiring.graders import process_graders
-from tasks.wiring.gradings import dataset_for
-from tasks.wiring.stores import local_cache
+from tasks.wiring.context import local_cache
+from tasks.wiring.grades import dataset_for, process_graders
 
 
 def measure_split_noise(

@@ -25,7 +25,7 @@ from storage.runs.records import ExaminationRecord
 from storage.runs.texts import RunFiles, code_of, logs_of
 from storage.store import Store
 from storage.tables import write_table
-from tasks.wiring.language_model import LanguageModel, language_model
+from tasks.language_model import LanguageModel, language_model
 from tasks.wiring.services import gateway_policy
 
 IDS = 200_000

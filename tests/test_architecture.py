@@ -198,7 +198,7 @@ def test_commands_without_a_flow_do_not_wait_for_prefect() -> None:
     """Importing it takes longer than most of these commands."""
     needed = (
         "flows.credentials, flows.watching.outcome, flows.commands.reusing, tasks.familiarity, tasks.grading, "
-        "tasks.plagiarism, tasks.report, tasks.violations, tasks.wiring.attempts, tasks.wiring.gradings"
+        "tasks.plagiarism, tasks.report, tasks.violations, tasks.wiring.attempts, tasks.wiring.grades"
     )
     code = f"import sys, {needed}; sys.exit('prefect' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0

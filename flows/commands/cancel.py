@@ -35,7 +35,7 @@ def command(runs: str, wait: float, storage: StoreOptions) -> int:
     not started. Agents that run are ended within their grace period; what they have handed in is kept, and their
     records say `cancelled`. Running the group again makes cancelled runs again.
     """
-    from tasks.wiring.server import served
+    from tasks.wiring.prefect_server import served
 
     place = storage.open()
     group, competition, seed = _parts(runs)

@@ -74,7 +74,7 @@ def _settings(_context: click.Context, _begun: str) -> Iterable[str]:
 
 
 def _store(context: click.Context) -> Store:
-    from tasks.wiring.stores import open_store
+    from tasks.wiring.context import open_store
 
     given = context.params.get("store") or context.params.get("data_dir")
     return open_store(str(given) if given else None)

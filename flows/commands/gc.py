@@ -89,9 +89,9 @@ def _folders_of_runs(place: Store, dry: bool) -> Iterator[DiskUsage]:
     """Remove folders on the scratch disk of runs that are stored."""
     from competitions.preparing.archives.listing import sizes_on_disk
     from storage.upkeep.space import DiskUsage
-    from tasks.wiring import scratch
+    from tasks.wiring.storing import leftover_folders, remove_folder
 
-    for folder in scratch.finished(place):
+    for folder in leftover_folders(place):
         sizes = list(sizes_on_disk(str(folder)))
-        if dry or scratch.collect(folder):
+        if dry or remove_folder(folder):
             yield DiskUsage("scratch", folder.name, str(folder), sum(sizes), len(sizes))

@@ -180,9 +180,8 @@ def _grade(
     from grading.workers import GradingPool
     from storage.datasets.answers import answers_to, require_consistent
     from storage.datasets.prepared import local_copy
-    from tasks.wiring.graders import parsed_answers
-    from tasks.wiring.stores import local_cache
-    from tasks.wiring.thresholds import chosen_thresholds
+    from tasks.wiring.context import local_cache
+    from tasks.wiring.grades import chosen_thresholds, parsed_answers
 
     name = made_on.competition_id
     competition = registry.get(name)

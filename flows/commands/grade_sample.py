@@ -26,9 +26,8 @@ def command(submission: Path, competition_id: str, grading: GradingOptions, stor
     from storage.dataset import Dataset
     from storage.datasets.current import require
     from storage.datasets.prepared import local_copy
-    from tasks.wiring.graders import process_graders
-    from tasks.wiring.stores import local_cache
-    from tasks.wiring.thresholds import chosen_thresholds
+    from tasks.wiring.context import local_cache
+    from tasks.wiring.grades import chosen_thresholds, process_graders
 
     place = storage.open()
     thresholds = chosen_thresholds(place, competition.facts, grading.leaderboard)

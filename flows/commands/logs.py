@@ -19,7 +19,7 @@ from sandbox.supervision.follow import Follower
 from storage.runs.folders import RunFolder, StoredRun
 from storage.runs.live import LiveReader
 from storage.runs.records import RunRecord
-from tasks.wiring.going import in_progress
+from tasks.wiring.in_progress import in_progress
 
 _LOOK_SECONDS = 0.25
 _REMOTE_SECONDS = 2.0

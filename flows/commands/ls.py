@@ -15,9 +15,9 @@ from flows.commands.prepare import show_other_code
 from grading.words import kind_of, score_and_medal
 from storage.runs.folders import RUN, folders_with_each, grades_of, no_runs, read_runs
 from storage.runs.records import RunRecord
+from storage.runs.tries import FILE
 from storage.store import Store
-from tasks.wiring.going import in_progress
-from tasks.wiring.tries import FILE
+from tasks.wiring.in_progress import in_progress
 
 
 @click.command("ls")

@@ -283,7 +283,7 @@ class StoreOptions:
 
     def open(self) -> Store:
         """Open the store that the options name, or by default that of the settings."""
-        from tasks.wiring.stores import open_store
+        from tasks.wiring.context import open_store
 
         if self.store and self.data_dir:
             raise click.UsageError("--store and --data-dir are alternatives; give one of them")

@@ -34,8 +34,7 @@ def show_plan(request: RunRequest, competition_ids: list[str], raw_dir: str | No
     from common.settings import get_settings
     from sandbox.definitions import load_agent
     from tasks.wiring.attempts import attempts_of
-    from tasks.wiring.caps import limits_of
-    from tasks.wiring.stores import open_store
+    from tasks.wiring.context import limits_of, open_store
 
     settings, store = get_settings(), open_store(request.store)
     data = [_data(store, request, name, raw_dir) for name in competition_ids]
@@ -63,7 +62,7 @@ def show_plan(request: RunRequest, competition_ids: list[str], raw_dir: str | No
 
 def _data(store: Store, request: RunRequest, name: str, raw_dir: str | None) -> dict[str, Any]:
     """What is to be done for the data of a competition. `download_bytes` is None if the size is not known."""
-    from tasks.wiring.stores import already_prepared, archive_needed, download_source
+    from tasks.wiring.context import already_prepared, archive_needed, download_source
 
     dataset, facts = Dataset(request.edition, name), registry.get(name).facts
     prepared = already_prepared(store, dataset, raw_dir)
@@ -144,10 +143,8 @@ def _so_far(store: Store, request: RunRequest) -> dict[str, Any] | None:
 
 
 def _state(attempt: Attempt) -> str:
-    from tasks.wiring.attempts import finished_run
-    from tasks.wiring.gradings import finished_grade, grade_request
-    from tasks.wiring.making import run_folder
-    from tasks.wiring.overwriting import require_replaceable
+    from tasks.wiring.attempts import finished_run, require_replaceable, run_folder
+    from tasks.wiring.grades import finished_grade, grade_request
 
     if attempt.dataset_key is not None:
         try:

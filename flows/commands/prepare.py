@@ -109,7 +109,7 @@ def _prepare(ids: list[str], place: Store, preparation: PreparationOptions, edit
     from flows.credentials import require_downloads
     from storage.dataset import Dataset
     from storage.datasets.prepared import left_out_of
-    from tasks.wiring.stores import already_prepared
+    from tasks.wiring.context import already_prepared
 
     verified = not preparation.skip_verification
 

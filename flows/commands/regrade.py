@@ -88,7 +88,7 @@ def _regrade(
     from storage.runs.evidence.manifest import head_of_run
     from storage.runs.evidence.records import sign_record
     from tasks.grading import grade_submission
-    from tasks.wiring.manifest import note_in_manifest
+    from tasks.wiring.attempts import note_in_manifest
 
     record = run.record
     chosen = edition or record.edition

@@ -20,8 +20,8 @@ def nothing_to_do(request: RunRequest, competition_ids: Sequence[str], raw_dir: 
     """
     from storage.dataset import Dataset
     from tasks.wiring.attempts import attempts_of, finished_run
-    from tasks.wiring.gradings import finished_grade, grade_request
-    from tasks.wiring.stores import already_prepared, open_store
+    from tasks.wiring.context import already_prepared, open_store
+    from tasks.wiring.grades import finished_grade, grade_request
 
     if request.examine or request.overwrite:
         return False
@@ -47,14 +47,14 @@ def show_reused(request: RunRequest, competition_ids: Sequence[str]) -> int:
     from flows.commands.session import tell
     from flows.watching.outcome import Outcome
     from tasks.report import aggregate_group
-    from tasks.wiring import scratch
+    from tasks.wiring.attempts import note_plan
     from tasks.wiring.cancelling import forget_cancelling
-    from tasks.wiring.manifest import note_plan
+    from tasks.wiring.context import open_store
     from tasks.wiring.requests import run_name
-    from tasks.wiring.stores import open_store
+    from tasks.wiring.storing import remove_leftovers
 
     store = open_store(request.store)
-    scratch.collect_finished(store)
+    remove_leftovers(store)
     forget_cancelling(request)
     note_plan(request, competition_ids)
     aggregate_group(store, request.run_group)

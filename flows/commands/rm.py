@@ -24,7 +24,7 @@ def command(run_groups: tuple[str, ...], yes: bool, storage: StoreOptions) -> No
     """
     from storage.store import check_run_group
     from storage.upkeep.groups import group_names, parts_of, remove_group
-    from tasks.wiring.going import in_progress
+    from tasks.wiring.in_progress import in_progress
 
     place = readable(storage.open())
     groups = [check_run_group(each) for each in dict.fromkeys(run_groups)]

@@ -94,22 +94,22 @@ def command(
         retry=run.retry or (),
         edition=edition,
         time_limit_seconds=run.time_limit,
-        most_memory=run.max_memory,
-        most_cpus=run.max_cpus,
-        most_disk=run.max_disk,
+        max_memory=run.max_memory,
+        max_cpus=run.max_cpus,
+        max_disk=run.max_disk,
         checkpoint_every=run.checkpoint_every,
         isolation=wanted,
         obfuscated=run.obfuscated,
         overwrite=run.overwrite,
         examine=run.integrity,
     )
-    request.require_sound(ids)  # fails now, not after hours of preparing
+    request.require_hidden_answers(ids)  # fails now, not after hours of preparing
     if run.obfuscated:
         for name in ids:
             _ = registry.get(name).obfuscated_description
     if isolation.backend == "docker" and pool is None:  # with a pool, images and engines are those of its hosts
         from sandbox.docker.preflight import require_runnable
-        from tasks.wiring.caps import stated_limits
+        from tasks.wiring.context import stated_limits
 
         limits = stated_limits(chosen, request, get_settings())
         require_runnable(chosen.model_copy(update={"limits": limits}), wanted, get_settings().allowed_hosts)
@@ -218,9 +218,8 @@ def _untrusted(agent: Agent) -> str:
 def _require_replaceable(request: RunRequest, competition_ids: list[str]) -> None:
     """Refuse to overwrite runs of other conditions before anything begins. Tasks check it again for their own run."""
     from storage.runs.folders import finished_folders
-    from tasks.wiring.attempts import attempts_of
-    from tasks.wiring.overwriting import require_replaceable
-    from tasks.wiring.stores import open_store
+    from tasks.wiring.attempts import attempts_of, require_replaceable
+    from tasks.wiring.context import open_store
 
     made = {(each.competition_id, each.seed) for each in finished_folders(open_store(request.store), request.run_group)}
     for name in competition_ids:

@@ -25,7 +25,7 @@ def run_flow(title: str, flow: Callable[[], Any], leaves_agents: bool = False, g
     from flows import temporary_server
 
     server = temporary_server.start()
-    from tasks.wiring.server import share_certificates
+    from tasks.wiring.prefect_server import share_certificates
 
     share_certificates()
     from flows.watching.board import board

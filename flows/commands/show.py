@@ -14,7 +14,7 @@ from flows.commands.options import StoreOptions, takes
 from grading.words import number, score_and_medal
 from storage.runs.folders import RunFolder, folders
 from storage.store import Store
-from tasks.wiring.going import Going, in_progress
+from tasks.wiring.in_progress import RunInProgress, in_progress
 
 _SHOWN = (
     "agent",
@@ -115,7 +115,7 @@ def command(run: str, storage: StoreOptions) -> None:
         click.echo(f"{size:>12,}  {path}")
 
 
-def _show_going(going: Going, store: Store) -> None:
+def _show_going(going: RunInProgress, store: Store) -> None:
     click.echo(f"{'status':<20}{going.state}")
     click.echo(f"{'host':<20}{going.host}")
     if going.since is not None and going.seconds is not None:

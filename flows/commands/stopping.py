@@ -125,16 +125,16 @@ def _end_containers() -> None:
     """Have the containers of agents ended by another process: they have no supervisors that would."""
     docker = sys.modules.get("sandbox.docker.backend")
     if docker is not None:
-        from tasks.wiring.ending import start
+        from tasks.wiring.cancelling import spawn_container_cleanup
 
-        start()
+        spawn_container_cleanup()
 
 
 def _end(left: threading.Event, go_on: str) -> None:
-    from tasks.wiring.backends import end_agents
+    from tasks.wiring.backends import terminate_agents
 
     # In a thread of its own, because a container engine may not answer.
-    ending = threading.Thread(target=end_agents, args=("stopped by Ctrl-C",), name="ending agents", daemon=True)
+    ending = threading.Thread(target=terminate_agents, args=("stopped by Ctrl-C",), name="ending agents", daemon=True)
     ending.start()
     ending.join(END_SECONDS)
     if not left.wait(LEAVE_SECONDS):

@@ -45,8 +45,8 @@ def _watch(group: str, once: bool, storage: StoreOptions) -> int:
     from flows.fleet import groups
     from flows.fleet.runs import SERVER_ERRORS
     from flows.watching.board import board
-    from tasks.wiring.server import asks_for_login
-    from tasks.wiring.stores import open_store
+    from tasks.wiring.context import open_store
+    from tasks.wiring.prefect_server import asks_for_login
 
     place, found = None, list[Event]()
     with board(f"group {group}"):

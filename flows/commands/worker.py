@@ -59,7 +59,7 @@ def command(
     os.environ.setdefault("PREFECT_WORKER_QUERY_SECONDS", _QUERY_SECONDS)
     from common.settings import get_settings
     from flows.diagnosis import health
-    from tasks.wiring.stores import open_store
+    from tasks.wiring.context import open_store
 
     get_settings.cache_clear()
     settings = get_settings()

@@ -93,11 +93,11 @@ def check_containers(fix: bool = False) -> Iterator[Finding]:
 
 def check_scratch(store: Store, fix: bool = False) -> Iterator[Finding]:
     """Folders of runs that are stored, whose orchestrator was killed before it removed them. `fix` removes them."""
-    from tasks.wiring import scratch
+    from tasks.wiring.storing import leftover_folders, remove_folder
 
-    found = list(scratch.finished(store))
+    found = list(leftover_folders(store))
     for folder in found:
-        if fix and scratch.collect(folder):
+        if fix and remove_folder(folder):
             yield Finding("folders", "ok", f"{folder}: its run is stored; removed")
         else:
             yield Finding("folders", "warn", f"{folder}: its run is stored", _REMEDY)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from common.units import counted
 from flows.diagnosis.health import Finding
-from tasks.wiring.server import served
+from tasks.wiring.prefect_server import served
 
 if TYPE_CHECKING:
     from prefect.client.orchestration import SyncPrefectClient

@@ -22,12 +22,12 @@ from flows.grading import Work, outcomes_of, submit_grade
 from flows.watching.outcome import Outcome
 from tasks.agent_run import agent_run
 from tasks.wiring.attempts import finished_run
-from tasks.wiring.backends import ending_agents
-from tasks.wiring.gradings import grade_request
-from tasks.wiring.queued import Queued
+from tasks.wiring.backends import without_agents
+from tasks.wiring.context import open_store
+from tasks.wiring.grades import grade_request
+from tasks.wiring.in_progress import PendingRuns
+from tasks.wiring.prefect_server import served
 from tasks.wiring.requests import Attempt, RunRequest
-from tasks.wiring.server import served
-from tasks.wiring.stores import open_store
 
 
 class AgentRunner(ThreadPoolTaskRunner[Any]):
@@ -76,7 +76,7 @@ class LocalAttempts:
         runner = AgentRunner if self._served else ThreadPoolTaskRunner[Any]
         self._runner = runner(max_workers=threads)
         self._work: dict[str, Work] = {}
-        self._queued, self._stack = Queued(), contextlib.ExitStack()
+        self._queued, self._stack = PendingRuns(), contextlib.ExitStack()
 
     def __enter__(self) -> Self:
         self._stack.enter_context(self._queued)
@@ -93,7 +93,7 @@ class LocalAttempts:
             self._runner.__exit__(*error)
             return
         # Interrupted or cancelled: the runner would wait for its agents, and start those that wait for a slot.
-        with ending_agents("stopped with its flow"):
+        with without_agents("stopped with its flow"):
             self._runner.__exit__(*error)
 
     def add(self, attempt: Attempt) -> None:

@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
 from common.cleaning import inert
-from tasks.wiring.server import served, shown
+from tasks.wiring.prefect_server import served, shown
 
 if TYPE_CHECKING:
     from uuid import UUID

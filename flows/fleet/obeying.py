@@ -16,7 +16,7 @@ from prefect import get_client
 from prefect.states import Running
 
 from flows.fleet import again
-from tasks.wiring.server import shown
+from tasks.wiring.prefect_server import shown
 
 LOOK_SECONDS = 20.0
 

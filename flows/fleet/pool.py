@@ -27,8 +27,8 @@ from sandbox.definitions import load_agent
 from sandbox.host.placement import unplaceable
 from storage.keys import content_key
 from tasks.wiring.attempts import finished_run
-from tasks.wiring.caps import stated_limits
-from tasks.wiring.gradings import finished_grade, grade_request
+from tasks.wiring.context import stated_limits
+from tasks.wiring.grades import finished_grade, grade_request
 from tasks.wiring.host import need_of
 from tasks.wiring.requests import Attempt, RunRequest
 

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from common.errors import UserError
 from flows.fleet.template import ensure_pool
-from tasks.wiring.server import served
+from tasks.wiring.prefect_server import served
 
 if TYPE_CHECKING:
     from sandbox.limits import Limits

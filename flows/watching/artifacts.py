@@ -9,8 +9,8 @@ from grading.words import score_and_medal
 from storage.runs.folders import grades_of, stored_runs
 from storage.store import Store
 from tasks.wiring.artifacts import show, show_table
-from tasks.wiring.server import shown
-from tasks.wiring.stores import browser_link
+from tasks.wiring.context import browser_link
+from tasks.wiring.prefect_server import shown
 
 
 def show_group(store: Store, run_group: str, report: str | None) -> None:

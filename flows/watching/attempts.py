@@ -15,10 +15,10 @@ from common.progress import Meter, Share, listening, metering
 from flows.watching.story import AttemptStory
 from storage.runs.folders import GRADE, REQUESTS, RUN, VALIDATIONS, RunFolder
 from tasks.wiring import artifacts
-from tasks.wiring.making import run_folder
+from tasks.wiring.attempts import run_folder
+from tasks.wiring.context import browser_link
+from tasks.wiring.prefect_server import served, shown
 from tasks.wiring.requests import Attempt
-from tasks.wiring.server import served, shown
-from tasks.wiring.stores import browser_link
 
 UPDATE_SECONDS = 30.0
 """Interval between two updates of the progress artifact."""

@@ -75,7 +75,7 @@ def show_outcomes(key: str, outcomes: Sequence[Outcome]) -> None:
     """Show outcomes in the Prefect UI, in the artifact `key`."""
     # Prefect takes long to import, and a command that reuses everything does not need it.
     from tasks.wiring.artifacts import show_table
-    from tasks.wiring.server import shown
+    from tasks.wiring.prefect_server import shown
 
     with shown("the table of outcomes"):
         show_table(key, [asdict(each) for each in outcomes], f"Outcomes: {key}")

@@ -12,7 +12,7 @@ from prefect.logging import get_run_logger
 
 from common.progress import Event, News, listening
 from common.terminal import clean
-from tasks.wiring.server import served
+from tasks.wiring.prefect_server import served
 
 LINE_SECONDS = 60.0
 """The agent's output is logged at most this often: the complete log is a file of the run."""

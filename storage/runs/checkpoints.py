@@ -21,11 +21,11 @@ from typing import Any
 from competitions.preparing.archives.listing import files_below
 from storage.lease import held, run_lease
 from storage.runs.folders import RunFolder, is_seed
+from storage.runs.tries import FILE as TRIES
 from storage.store import Store
 
 TOP = "checkpoints"
 _KEPT = re.compile(r"(\d{8})-kept/(.+)")
-_TRIES = "tries.jsonl"  # of `tasks.wiring.tries`, which exists as long as a run has begun and is not stored
 _CHUNK = 1 << 20
 
 
@@ -149,5 +149,5 @@ def abandoned(store: Store) -> Iterator[RunFolder]:
         folder = RunFolder(store, group, competition_id, int(seed)) if is_seed(seed) else None
         if folder is None or held(store, run_lease(group, competition_id, folder.seed)):
             continue
-        if folder.finished() or not store.exists(f"{folder.url}/{_TRIES}"):
+        if folder.finished() or not store.exists(f"{folder.url}/{TRIES}"):
             yield folder

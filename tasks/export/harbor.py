@@ -21,7 +21,7 @@ from storage.dataset import Dataset
 from storage.datasets.current import require
 from storage.datasets.prepared import local_copy
 from storage.store import Store
-from tasks.wiring.stores import local_cache
+from tasks.wiring.context import local_cache
 
 Data = Literal["mount", "copy"]
 

@@ -1,22 +1,37 @@
-"""The attempts of a request, and which of them are finished: without Prefect, which takes long to import."""
+"""The attempts of a request: which are finished, which may replace a run, and what a group's manifest says about them.
+
+A run of a group that was made under other conditions is not overwritten unless that is asked for. This does not import
+Prefect, which takes long.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
+from common.errors import UserError
 from common.settings import get_settings
+from common.units import duration, size
 from sandbox.definitions import load_agent
 from storage.dataset import Dataset
 from storage.datasets.prepared import committed_key
 from storage.keys import content_key
+from storage.runs.evidence.manifest import append, head_of_run
+from storage.runs.folders import RunFolder
 from storage.runs.records import RunRecord
-from tasks.wiring.caps import caps_of
-from tasks.wiring.making import run_folder
+from storage.store import Store
+from tasks.wiring.context import caps_of, limits_of, open_store
 from tasks.wiring.requests import Attempt, RunRequest
-from tasks.wiring.stores import open_store
+
+_NO_RESULT = ("lost", "cancelled")
 
 
 def attempts_of(request: RunRequest, competition_id: str) -> list[Attempt]:
-    """The attempts of a request at a competition, one per seed. Raises `UserError` as `RunRequest.require_sound`."""
-    request.require_sound([competition_id])
+    """The attempts of a request at a competition, one per seed.
+
+    Raises `UserError` as `RunRequest.require_hidden_answers`.
+    """
+    request.require_hidden_answers([competition_id])
     dataset_key = committed_key(open_store(request.store), Dataset(request.edition, competition_id))
     found = [
         Attempt(
@@ -71,3 +86,113 @@ def finished_run(attempt: Attempt) -> RunRecord | None:
     if record is None or record.key != attempt.key or record.status in ("lost", "cancelled"):
         return None
     return None if attempt.replaces is not None and str(record.finished_at) == attempt.replaces else record
+
+
+class RunDiffers(UserError):
+    """The group has the run already, made under other conditions."""
+
+
+def require_replaceable(attempt: Attempt) -> None:
+    """Raise `RunDiffers` if the attempt would replace a result of other conditions, unless the request insists.
+
+    Runs that were lost or cancelled have no result, and are made again.
+    """
+    record = _other_result(attempt)
+    if record is not None and not attempt.request.overwrite:
+        raise RunDiffers(
+            f"run group {attempt.request.run_group} has {attempt.name} already, made under other conditions: "
+            f"{'; '.join(differences(record, attempt))}. Choose another --run-group, or replace the run with "
+            "--overwrite"
+        )
+
+
+def note_overwriting(attempt: Attempt) -> None:
+    """Note in the group's manifest that a result of other conditions is being replaced, with its hash."""
+    record = _other_result(attempt)
+    if record is None:
+        return
+    request, cell = attempt.request, f"{attempt.competition_id}/{attempt.seed}"
+    facts: dict[str, Any] = {"head": head_of_run(record.model_dump(mode="json")), "status": record.status}
+    facts |= {"run_key": record.key, "differs": differences(record, attempt)}
+    note_in_manifest(open_store(request.store), request.run_group, "overwritten", run=cell, **facts)
+
+
+def _other_result(attempt: Attempt) -> RunRecord | None:
+    record = run_folder(attempt).read_run()
+    return None if record is None or record.key == attempt.key or record.status in _NO_RESULT else record
+
+
+def differences(record: RunRecord, attempt: Attempt) -> list[str]:
+    """How the conditions of an attempt differ from those of a recorded run, as texts: what it was, what it is now."""
+    request = attempt.request
+    agent = load_agent(request.agent, get_settings().agent_dirs)
+    limits = agent.limits.override(time_limit_seconds=request.time_limit_seconds)
+    limits = limits.capped(caps_of(request, limits))
+    seconds = record.time_limit_seconds
+    here = limits_of(agent, request, get_settings())
+    # What nobody asked for, or more than this machine has, is set by the machine, and was by that of the record.
+    by_machine = {
+        name
+        for name, asked, given in (
+            ("CPUs", limits.cpus, here.cpus),
+            ("memory", limits.memory_bytes, here.memory_bytes),
+            ("disk", limits.disk_bytes, here.disk_bytes),
+        )
+        if asked != given
+    }
+    wanted = {
+        "agent": agent.full_name,
+        "time limit": duration(limits.time_limit_seconds),
+        "CPUs": limits.cpus,
+        "memory": _size(limits.memory_bytes),
+        "disk": _size(limits.disk_bytes),
+        "GPUs": limits.gpus,
+        "edition": request.edition,
+        "network": request.isolation.conditions().get("network", "that of the process backend"),
+        "runtime": request.isolation.conditions().get("runtime", "none"),
+        "obfuscated": request.obfuscated,
+    }
+    was = {
+        "agent": record.agent,
+        "time limit": duration(limits.time_limit_seconds if seconds is None else seconds),
+        "CPUs": record.cpus,
+        "memory": _size(record.memory_bytes),
+        "disk": _size(record.disk_bytes),
+        "GPUs": record.gpus,
+        "edition": record.edition,
+        "network": record.network or "that of the process backend",
+        "runtime": record.runtime or "none",
+        "obfuscated": bool(record.obfuscated),
+    }
+    differing = [name for name in wanted if was[name] != wanted[name] and name not in by_machine]
+    found = [f"{name} was {was[name]}, is now {wanted[name]}" for name in differing]
+    if record.agent == agent.full_name and record.code_fingerprint not in (None, agent.fingerprint()):
+        found.append("the files of the agent have changed")
+    if record.dataset_key != attempt.dataset_key and None not in (record.dataset_key, attempt.dataset_key):
+        found.append("the dataset was prepared again and is another one")
+    if record.submission_from:
+        found.append(f"the run is a copy of {record.submission_from}")
+    return found or ["its limits, or how its key is computed"]
+
+
+def _size(count: int | None) -> str | None:
+    return None if count is None else size(count)
+
+
+def note_in_manifest(store: Store, run_group: str, kind: str, **facts: Any) -> None:
+    """Append an entry; see `storage.runs.evidence.manifest`. Raises `UserError` if the key cannot sign."""
+    append(store, run_group, get_settings().ledger_key.get_secret_value(), kind, **facts)
+
+
+def note_plan(request: RunRequest, competition_ids: Sequence[str]) -> None:
+    """Note which runs a request plans, so that those that are dropped later show."""
+    plan: dict[str, Any] = {"competitions": sorted(competition_ids), "seeds": request.seeds, "agent": request.agent}
+    if request.only_seeds:
+        plan |= {"seeds": 0, "seed_numbers": request.seed_numbers}
+    note_in_manifest(open_store(request.store), request.run_group, "planned", **plan, edition=request.edition)
+
+
+def run_folder(attempt: Attempt) -> RunFolder:
+    """The folder in the store with the files of an attempt."""
+    request = attempt.request
+    return RunFolder(open_store(request.store), request.run_group, attempt.competition_id, attempt.seed)

@@ -61,14 +61,14 @@ def _make(isolation: Isolation, allowed_hosts: Sequence[str]) -> ProcessBackend 
 
 
 @contextlib.contextmanager
-def agents_until(seconds: float, what: str) -> Iterator[None]:
+def agents_time_limit(seconds: float, what: str) -> Iterator[None]:
     """After `seconds`, end all agents of this process, and start no more; their tasks then fail with a message.
 
     The end of a flow by Prefect's time-out only stops waiting for the threads of its tasks, which wait for agents.
     """
 
     def end() -> None:
-        end_agents(f"stopped: the time of {what} is over ({seconds / 3600:.1f} h); run it again to continue")
+        terminate_agents(f"stopped: the time of {what} is over ({seconds / 3600:.1f} h); run it again to continue")
 
     timer = Timer(seconds, end)
     timer.daemon = True
@@ -81,23 +81,23 @@ def agents_until(seconds: float, what: str) -> Iterator[None]:
         _agents.refuse("")
 
 
-def why_ended(otherwise: BaseException) -> BaseException:
+def termination_reason(otherwise: BaseException) -> BaseException:
     """The error of a run that was ended, or not started: the reason that ended all agents, if there is one."""
     with _agents.lock:
         return UserError(_agents.refusal) if _agents.refusal else otherwise
 
 
-def end_agents(reason: str) -> None:
+def terminate_agents(reason: str) -> None:
     """Stop every agent of this process, and start no more: the runs that wait for a slot fail with this reason."""
     _agents.refuse(reason)
     stop_all()
 
 
 @contextlib.contextmanager
-def ending_agents(reason: str) -> Iterator[None]:
+def without_agents(reason: str) -> Iterator[None]:
     """Stop every agent of this process, and start none during the block."""
     already = _agents.refusal
-    end_agents(already or reason)
+    terminate_agents(already or reason)
     try:
         yield
     finally:

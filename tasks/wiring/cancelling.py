@@ -2,13 +2,19 @@
 
 A request is a file in the host's folder, which all processes of a user on a machine share. It counts for processes that
 were started before it. Runs that wait look for it before they start their agent; agents that run are ended.
+
+`python -m tasks.wiring.cancelling PID` ends the containers of a process that ends at once, at a second Ctrl-C. Agents
+of the process backend have supervisors, which end them. A container would go on to the end of its time.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import os
 import shutil
+import subprocess
+import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,21 +23,23 @@ from typing import TYPE_CHECKING, NoReturn
 
 from common.errors import UserError
 from common.settings import get_settings
+from common.starting import search_path
 from sandbox.host.folder import host_folder
 from sandbox.host.slots import Holder
 from sandbox.process import supervised
 from sandbox.supervision.control import Layout
-from tasks.wiring.backends import why_ended
+from tasks.wiring.backends import termination_reason
 from tasks.wiring.host import host_slots
-from tasks.wiring.making import keep
-from tasks.wiring.queued import Labels, queued
+from tasks.wiring.in_progress import Labels, pending_runs
 from tasks.wiring.requests import Attempt, RunRequest
+from tasks.wiring.storing import store_run
 
 if TYPE_CHECKING:
     from sandbox.backend import RunHandle, RunResult
-    from tasks.wiring.making import Making
+    from tasks.wiring.run import ActiveRun
 
 _BEGAN = time.time()  # of this process, about: what was cancelled before is run again
+_EXIT_SECONDS = 30.0  # for the end of a process
 
 
 class RunCancelled(UserError):
@@ -62,7 +70,7 @@ class Cancellable:
     def waiting(self) -> list[Labels]:
         """Those that wait for a slot of this host, and those that its processes have yet to begin."""
         claimed = [each.labels for each in host_slots().waiting()]
-        return [each for each in [*queued(), *claimed] if self._has_labels(each)]
+        return [each for each in [*pending_runs(), *claimed] if self._has_labels(each)]
 
     def ask(self) -> None:
         """Have those that wait not begin, and those that run end. Returns at once."""
@@ -70,7 +78,7 @@ class Cancellable:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / _name(self.competition_id, self.seed)).write_text("")
         for holder in self.running():
-            end(holder)
+            terminate(holder)
 
 
 def forget_cancelling(request: RunRequest) -> None:
@@ -89,25 +97,25 @@ def is_cancelled(attempt: Attempt) -> bool:
     return False
 
 
-def require_wanted(attempt: Attempt) -> None:
+def require_not_cancelled(attempt: Attempt) -> None:
     """Raise `RunCancelled` if somebody has cancelled this run."""
     if is_cancelled(attempt):
         raise RunCancelled("cancelled by `mlebench cancel`; run the group again to make it")
 
 
-def end_cancelled(making: Making, handle: RunHandle, result: RunResult, number: int) -> NoReturn:
+def store_cancelled(run: ActiveRun, handle: RunHandle, result: RunResult, number: int) -> NoReturn:
     """End a run whose agent was stopped by a user. What a cancelled run has handed in is kept.
 
     Raises `RunCancelled`, or, if this process is being ended, the error that ends it.
     """
-    if not is_cancelled(making.attempt):
-        raise why_ended(KeyboardInterrupt())
-    keep(making, handle, result, number)
-    require_wanted(making.attempt)
-    raise why_ended(KeyboardInterrupt())
+    if not is_cancelled(run.attempt):
+        raise termination_reason(KeyboardInterrupt())
+    store_run(run, handle, result, number)
+    require_not_cancelled(run.attempt)
+    raise termination_reason(KeyboardInterrupt())
 
 
-def end(holder: Holder) -> None:
+def terminate(holder: Holder) -> None:
     """End an agent. The process that waits for it stores what it left; without one, its files stay where they are."""
     workdir = Path(holder.claim.workdir)
     layout = Layout(workdir)
@@ -133,3 +141,33 @@ def _folder(store: str, run_group: str) -> Path:
 
 def _name(competition_id: str | None, seed: int | None) -> str:
     return "all" if competition_id is None else competition_id if seed is None else f"{competition_id}.{seed}"
+
+
+def spawn_container_cleanup() -> None:
+    """Have a process of its own end the containers of this one, which is about to end. Returns at once."""
+    with contextlib.suppress(OSError):
+        subprocess.Popen(
+            [sys.executable, "-m", __name__, str(os.getpid())],
+            # What lies in the current directory does not hide our packages.
+            env={**os.environ, "PYTHONPATH": search_path(), "PYTHONSAFEPATH": "1"},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+
+
+def main(pid: int) -> int:
+    """Wait for the end of a process, and end its containers that are left; returns the exit code."""
+    import psutil
+
+    with contextlib.suppress(psutil.Error):
+        psutil.Process(pid).wait(_EXIT_SECONDS)
+    for holder in host_slots().holders():
+        if holder.claim.backend == "docker" and holder.process.get("pid") == pid:
+            terminate(holder)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(int(sys.argv[1])))

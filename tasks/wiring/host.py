@@ -1,11 +1,16 @@
-"""The host: its slots and GPUs, what it advertises to those who place runs, and agents that run elsewhere by now."""
+"""The host: its slots and GPUs, what it advertises to those who place runs, and agents that run elsewhere by now.
+
+Slots of the host are for agents. Each process also limits its own downloads, preparations and copies of data.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
+from typing import Literal
 
 from common.settings import get_settings
 from sandbox.backend import Backend, Place, RunSpec
@@ -17,13 +22,15 @@ from sandbox.host.slots import Claim, Holder, HostSlots
 from sandbox.process import supervised
 from sandbox.supervision.control import Layout
 from storage.dataset import Dataset
-from storage.datasets.prepared import label_of
+from storage.datasets.prepared import label_of, local_copy
 from storage.runs.folders import RunFolder
+from storage.runs.tries import Tries
 from storage.store import Store
-from tasks.wiring.caps import stated_limits
+from storage.uses import Continuing
+from tasks.wiring.context import local_cache, stated_limits
 from tasks.wiring.requests import Attempt
-from tasks.wiring.stores import local_cache
-from tasks.wiring.tries import Tries
+
+Kind = Literal["downloads", "preparations", "copies", "agents"]
 
 TRY = "try"
 """Label of a run with the id of its try."""
@@ -42,7 +49,9 @@ def _slots(folder: Path) -> HostSlots:
 
 
 @contextlib.contextmanager
-def placed(runner: Backend, spec: RunSpec, on_wait: Callable[[str], None], *, running: bool = False) -> Iterator[Place]:
+def allocated(
+    runner: Backend, spec: RunSpec, on_wait: Callable[[str], None], *, running: bool = False
+) -> Iterator[Place]:
     """Hold a slot of this host and GPUs for a run, unless it has ended already.
 
     Waits for them in the order of coming, but not if the run is in progress, or with `running`: it is being ended.
@@ -143,3 +152,46 @@ def _is_superseded(labels: dict[str, str]) -> bool:
     store = Store(labels["store"])
     folder = RunFolder(store, labels["group"], labels["competition"], int(labels["seed"]))
     return Tries(store, folder.url).superseded(labels[TRY], finished=folder.finished())
+
+
+# The semaphores are cached and so global, because the limits are per process: all its flow runs and threads share them.
+# Without the lock, threads that make the first call at the same time would get different semaphores.
+_lock = threading.Lock()
+
+
+@cache
+def _semaphore(_kind: Kind, limit: int) -> threading.BoundedSemaphore:
+    return threading.BoundedSemaphore(limit)
+
+
+@contextlib.contextmanager
+def slot(kind: Kind, limit: int) -> Iterator[None]:
+    """Wait for one of the `limit` slots of this kind and hold it for the `with` block."""
+    with _lock:
+        semaphore = _semaphore(kind, limit)
+    with semaphore:
+        yield
+
+
+@contextlib.contextmanager
+def slot_with_data(
+    place: Store, dataset: Dataset, continuing: Continuing | None, on_wait: Callable[[str], None]
+) -> Iterator[Path]:
+    """Hold a slot for an agent, and a local copy of the dataset. Yields the directory that contains the public files.
+
+    The copy is fetched before the slot is taken, so no slot is idle during a fetch, and the next runs have their data
+    when a slot becomes free. At most as many runs fetch or wait with their data as run at a time.
+
+    Args:
+        place: store of the dataset.
+        dataset: the dataset.
+        continuing: a run that uses the copy even if this process is killed.
+        on_wait: called with what the copy waits for.
+    """
+    agents, cache = get_settings().agents, local_cache()
+    with contextlib.ExitStack() as held:
+        with slot("copies", agents), contextlib.ExitStack() as ahead:
+            ahead.enter_context(local_copy(place, dataset, "public", cache, on_wait=on_wait, within_limit=True))
+            held.enter_context(slot("agents", agents))
+            prepared = held.enter_context(local_copy(place, dataset, "public", cache, continuing, on_wait))
+        yield prepared

@@ -36,9 +36,9 @@ class RunRequest(_Request):
     time_limit_seconds: float | None = Field(
         default=None, gt=0, description="Wall-clock limit of a run. Default: the agent's own."
     )
-    most_memory: int | None = Field(default=None, gt=0, description="Most bytes of memory of a run.")
-    most_cpus: int | None = Field(default=None, gt=0, description="Most CPU cores of a run.")
-    most_disk: int | None = Field(default=None, gt=0, description="Most bytes on disk of a run.")
+    max_memory: int | None = Field(default=None, gt=0, description="Most bytes of memory of a run.")
+    max_cpus: int | None = Field(default=None, gt=0, description="Most CPU cores of a run.")
+    max_disk: int | None = Field(default=None, gt=0, description="Most bytes on disk of a run.")
     isolation: Isolation = Field(default=PROCESSES, description="Where agents run, and what they can reach.")
     obfuscated: bool = Field(default=False, description="Do not tell agents which competition they work on.")
     overwrite: bool = Field(
@@ -59,7 +59,7 @@ class RunRequest(_Request):
         """The seeds of the runs of each competition."""
         return sorted(set(self.only_seeds)) or list(range(self.seeds))
 
-    def require_sound(self, competition_ids: Iterable[str]) -> None:
+    def require_hidden_answers(self, competition_ids: Iterable[str]) -> None:
         """Require that agents cannot look up the answers of these competitions, as far as the edition promises it.
 
         Raises `UserError` if containers that reach the internet are to attempt a competition in edition v2 whose known
@@ -106,7 +106,7 @@ class GradeRequest(_Request):
     competition_id: str
     seed: int
     edition: Edition
-    key: str = Field(description="Content key of the grade; see `tasks.wiring.gradings.grade_key`.")
+    key: str = Field(description="Content key of the grade; see `tasks.wiring.grades.grade_key`.")
     leaderboard: Leaderboard = STORED
 
     @property

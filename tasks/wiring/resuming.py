@@ -8,58 +8,33 @@ made. The evidence, the log and the snapshots of all tries that belong together 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import logging
-import shutil
 import threading
 import time
 from collections.abc import Iterator
 from contextvars import copy_context
-from dataclasses import asdict, dataclass, replace
-from datetime import UTC, datetime, timedelta
+from dataclasses import asdict
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from common import plain_json, progress
 from common.causes import explain
 from common.settings import get_settings
-from common.units import duration
-from sandbox.backend import Backend, RunHandle, RunResult, RunSpec
+from sandbox.backend import Backend, RunHandle, RunSpec
 from sandbox.services.run_services import JOURNALS, LOGS, RECORDS, take_over
 from sandbox.supervision import control
 from sandbox.world.checkpoint import CheckpointStopped, pack
 from sandbox.world.files import remove_tree
 from storage.lease import LeaseLost
 from storage.runs.checkpoints import Checkpoint, Checkpoints
+from tasks.wiring.requests import Attempt
+from tasks.wiring.run import HOME, ActiveRun, Resumed, join_logs
 
-if TYPE_CHECKING:
-    from tasks.wiring.making import Making
-    from tasks.wiring.requests import Attempt
-
-FOLDER, FACTS, HOME = "resumed", "checkpoint.json", "home.tar"
+FOLDER, FACTS = "resumed", "checkpoint.json"
 _SYNC = 10.0  # seconds between two looks at the journals
 _TRANSCRIPTS = 256 << 20
 _logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class Resumed:
-    """The checkpoint that a run has continued from, and what was kept of it until then, in a folder on this host."""
-
-    checkpoint: Checkpoint
-    folder: Path
-
-    @property
-    def snapshots(self) -> list[Path]:
-        """The snapshots until the checkpoint, by the time since the first try was begun."""
-        paths = (self.folder / "snapshots").glob("*.csv")
-        return sorted(path for path in paths if float(path.stem) <= self.checkpoint.seconds)
-
-    def rest_of(self, spec: RunSpec) -> RunSpec:
-        """The run with the time that remains, beginning with the files of the checkpoint."""
-        left = max(spec.limits.time_limit_seconds - self.checkpoint.seconds, 1.0)
-        return replace(spec, limits=spec.limits.override(time_limit_seconds=left), resume=self.folder / HOME)
 
 
 def interval(attempt: Attempt, spec: RunSpec) -> float:
@@ -108,14 +83,14 @@ def _read(path: Path) -> Checkpoint | None:
 
 
 @contextlib.contextmanager
-def checkpoints_of(making: Making, handle: RunHandle) -> Iterator[None]:
+def checkpoints_of(run: ActiveRun, handle: RunHandle) -> Iterator[None]:
     """Make checkpoints of a run that is in progress during the block, in a thread of its own."""
-    every = interval(making.attempt, making.spec)
+    every = interval(run.attempt, run.spec)
     if not every:
         yield
         return
-    work = _Checkpointing(making, handle, every)
-    thread = threading.Thread(target=work.run, name=f"checkpoints of {making.spec.run_id}", daemon=True)
+    work = _Checkpointing(run, handle, every)
+    thread = threading.Thread(target=work.run, name=f"checkpoints of {run.spec.run_id}", daemon=True)
     thread.start()
     try:
         yield
@@ -125,11 +100,11 @@ def checkpoints_of(making: Making, handle: RunHandle) -> Iterator[None]:
 
 
 class _Checkpointing:
-    def __init__(self, making: Making, handle: RunHandle, every: float) -> None:
+    def __init__(self, run: ActiveRun, handle: RunHandle, every: float) -> None:
         self.ended = threading.Event()
-        self._making, self._every = making, every
+        self._run, self._every = run, every
         self._layout = control.Layout(handle.workdir)
-        self._kept = making.checkpoints
+        self._kept = run.checkpoints
         self._number, self._uploaded = 0, dict[str, int]()
         self._said, self._context = "", copy_context()
 
@@ -149,28 +124,28 @@ class _Checkpointing:
                 due = time.monotonic() + self._every
 
     def _checkpoint(self) -> None:
-        making, seconds = self._making, self._seconds()
+        run, seconds = self._run, self._seconds()
         if seconds is None:
             return
         draft = self._layout.workdir / "checkpoint.tar"
         try:
             most = get_settings().checkpoint_size
-            packed = pack(self._layout.home, making.spec.agent, draft, most, self.ended.is_set)
+            packed = pack(self._layout.home, run.spec.agent, draft, most, self.ended.is_set)
             self._keep_history(seconds)
             self._keep_journals()
-            making.held.require_held()
+            run.held.require_held()
             self._number += 1
-            earlier = making.resumed.checkpoint if making.resumed else None
+            earlier = run.resumed.checkpoint if run.resumed else None
             facts = {
-                "key": making.attempt.key,
+                "key": run.attempt.key,
                 "seconds": seconds,
                 "began_at": earlier.began_at if earlier else _started_at(self._layout),
-                "since": making.services.since,
+                "since": run.services.since,
                 "resumed": earlier.resumed + 1 if earlier else 0,
                 "host": get_settings().host_name,
                 "left_out": packed.left_out,
             }
-            self._kept.save(making.held.generation, self._number, draft, facts)
+            self._kept.save(run.held.generation, self._number, draft, facts)
         finally:
             draft.unlink(missing_ok=True)
         if packed.left_out:
@@ -182,15 +157,15 @@ class _Checkpointing:
         if not began or self._layout.outcome.exists():
             return None
         own = (datetime.now(UTC) - datetime.fromisoformat(began)).total_seconds()
-        return max(own, 0.0) + (self._making.resumed.checkpoint.seconds if self._making.resumed else 0.0)
+        return max(own, 0.0) + (self._run.resumed.checkpoint.seconds if self._run.resumed else 0.0)
 
     def _keep_journals(self) -> None:
         for name in JOURNALS:
-            self._keep(name, self._making.spec.workdir / RECORDS / name)
+            self._keep(name, self._run.spec.workdir / RECORDS / name)
 
     def _keep_history(self, seconds: float) -> None:
         """Keep what belongs to the time until now: log, snapshots, transcripts."""
-        resumed = self._making.resumed
+        resumed = self._run.resumed
         draft = self._layout.workdir / "history"
         remove_tree(draft)
         draft.mkdir()
@@ -202,7 +177,7 @@ class _Checkpointing:
         for path in sorted(self._layout.snapshots.glob("*.csv")):
             with contextlib.suppress(FileNotFoundError):  # thinned out meanwhile
                 self._keep(f"snapshots/{float(path.stem) + offset:.1f}.csv", path)
-        transcripts = self._making.spec.workdir / RECORDS / LOGS[-1]
+        transcripts = self._run.spec.workdir / RECORDS / LOGS[-1]
         if transcripts.is_file() and transcripts.stat().st_size <= _TRANSCRIPTS:
             self._keep(LOGS[-1], transcripts)
         remove_tree(draft)
@@ -210,13 +185,13 @@ class _Checkpointing:
     def _keep(self, name: str, path: Path) -> None:
         size = path.stat().st_size if path.is_file() else 0
         if self._uploaded.get(name, 0) != size:
-            self._kept.keep(self._making.held.generation, name, path)
+            self._kept.keep(self._run.held.generation, name, path)
             self._uploaded[name] = size
 
     def _say(self, text: str) -> None:
         if text != self._said:
             self._said = text
-            self._context.copy().run(progress.report, self._making.attempt.name, "running", text, story=True)
+            self._context.copy().run(progress.report, self._run.attempt.name, "running", text, story=True)
 
 
 def _started_at(layout: control.Layout) -> str:
@@ -226,57 +201,3 @@ def _started_at(layout: control.Layout) -> str:
         return supervisor.started_at
     started = control.read(layout.started, control.Started)
     return started.at if started is not None else ""
-
-
-def joined(resumed: Resumed | None, result: RunResult, most_snapshots: int) -> RunResult:
-    """The result of a run that has ended, with what belongs to it of the tries that it continued."""
-    if resumed is None:
-        return result
-    before = resumed.checkpoint.seconds
-    join_logs(resumed, result.logs / "agent.log", result.logs / "agent.log")
-    snapshots = resumed.folder / "joined"
-    if not snapshots.exists():
-        _join_snapshots(resumed, result.snapshots, snapshots, most_snapshots)
-    message = f"{result.message}; it was resumed after {duration(before)}" if result.message else None
-    began = datetime.fromisoformat(resumed.checkpoint.began_at)
-    return replace(
-        result,
-        message=message,
-        started_at=min(began, result.finished_at - timedelta(seconds=result.duration_seconds)),
-        duration_seconds=before + result.duration_seconds,
-        snapshots=snapshots,
-    )
-
-
-def join_logs(resumed: Resumed | None, log: Path, target: Path) -> None:
-    """Write the log of the tries that a run continued, followed by its own one."""
-    draft = target.with_name(f".{target.name}.joined")
-    with draft.open("wb") as whole:
-        if resumed is not None and (resumed.folder / "agent.log").is_file():
-            whole.write((resumed.folder / "agent.log").read_bytes())
-            after = duration(resumed.checkpoint.seconds)
-            whole.write(f"\n[... the run continues from its checkpoint after {after} ...]\n".encode())
-        if log.is_file():
-            with log.open("rb") as own:
-                shutil.copyfileobj(own, whole)
-    draft.replace(target)
-
-
-def _join_snapshots(resumed: Resumed, own: Path | None, target: Path, most: int) -> None:
-    """Link the snapshots of all tries into a folder, named by the time since the first began."""
-    before = resumed.checkpoint.seconds
-    found = [(float(path.stem), path) for path in resumed.snapshots]
-    found += [(float(path.stem) + before, path) for path in (own.glob("*.csv") if own else ())]
-    found.sort()
-    while len(found) > most > 1:
-        found = [*found[:-1:2], found[-1]]
-    draft, last = target.with_name("joining"), ""
-    remove_tree(draft)
-    draft.mkdir()
-    for seconds, path in found:
-        with path.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-        if digest != last:  # the first one of a try that continues is what the one before has left
-            shutil.copyfile(path, draft / f"{seconds:.1f}.csv")
-            last = digest
-    draft.replace(target)

@@ -92,7 +92,7 @@ def _check(store: Store, dataset: Dataset, told: _Telling) -> Iterator[Callable[
     """A checker with a separate grader for this run, so that runs do not wait for each other's submissions."""
     from grading.workers import GradingLimits, GradingPool
     from storage.datasets.prepared import local_copy
-    from tasks.wiring.stores import local_cache
+    from tasks.wiring.context import local_cache
 
     limits = GradingLimits(read_seconds=READ_SECONDS, grade_seconds=GRADE_SECONDS)
     competition, edition = registry.get(dataset.competition_id), dataset.edition

@@ -21,7 +21,7 @@ from prefect.utilities.services import critical_service_loop
 from common import causes
 from common.settings import Settings
 from deployments import up
-from tasks.wiring import server
+from tasks.wiring import prefect_server
 
 ROOT = Path(__file__).parents[2]
 MINUTE = 60.0
@@ -82,7 +82,7 @@ def test_a_flow_endures_an_hour_unless_the_settings_say_otherwise(monkeypatch: p
         clock = Clock()
         with monkeypatch.context() as patch:
             patch.setattr(time, "monotonic", lambda clock=clock: clock.now)
-            patch.setattr(server, "patiently", functools.partial(causes.patiently, pause=clock.sleep))
+            patch.setattr(prefect_server, "patiently", functools.partial(causes.patiently, pause=clock.sleep))
             back = clock.now + away
             with _served_from(clock, back):
                 if ends_well:
@@ -94,7 +94,7 @@ def test_a_flow_endures_an_hour_unless_the_settings_say_otherwise(monkeypatch: p
 
 def _ask() -> int:
     """The first request of a client, for which Prefect itself has no retries."""
-    server.outlast_server()
+    prefect_server.wait_for_server()
     with get_client(sync_client=True) as client:
         return client._client.get("/health").status_code
 

@@ -12,7 +12,7 @@ from competitions import registry
 from flows.cli import main
 from flows.forms import chosen_ids
 from storage import remote
-from tasks.wiring.stores import open_store
+from tasks.wiring.context import open_store
 
 
 @pytest.fixture(autouse=True)

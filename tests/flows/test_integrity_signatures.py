@@ -12,7 +12,7 @@ import pytest
 from flows.cli import main
 from storage.runs.evidence.chain import GENESIS, canonical
 from storage.runs.evidence.seal import verify_group
-from tasks.wiring.manifest import note_plan
+from tasks.wiring.attempts import note_plan
 from tasks.wiring.requests import RunRequest
 from tests.flows.ledgers import edit, finished_store, run, signed, verify
 from tests.stores import Store

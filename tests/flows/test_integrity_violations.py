@@ -16,7 +16,7 @@ from common.settings import get_settings
 from flows.cli import main
 from sandbox.serving import ServerThread, listen_tcp
 from storage.tables import read_table
-from tasks.wiring.language_model import ANSWER_TOKENS, LanguageModel
+from tasks.language_model import ANSWER_TOKENS, LanguageModel
 from tests.flows.test_integrity_plagiarism import add_run
 from tests.grading.integrity.test_questions import attentive
 from tests.sandbox.gateway.llm import KEY, OPENAI_USAGE, ScriptedLLM
@@ -103,7 +103,7 @@ def test_a_model_reads_logs_and_code_through_the_gateway(
 def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The pauses between tries, which are not made."""
     made: list[float] = []
-    monkeypatch.setattr("tasks.wiring.language_model._pause", made.append)
+    monkeypatch.setattr("tasks.language_model._pause", made.append)
     return made
 
 
@@ -132,7 +132,7 @@ def test_what_passes_is_tried_again(
 ) -> None:
     add_run(store, "g", "a", {"main.py": CODE}, {"agent.log": LOG})
     llm.fail = (503, {"error": {"message": "overloaded"}})
-    monkeypatch.setattr("tasks.wiring.language_model._pause", lambda seconds: setattr(llm, "fail", None))
+    monkeypatch.setattr("tasks.language_model._pause", lambda seconds: setattr(llm, "fail", None))
     assert "read 2 pieces" in examine(store, capfd)[0]
     assert "sought-solutions" in set(read_table(store, "violations")["rule"])
 

@@ -88,8 +88,7 @@ def test_whoever_insists_leaves_a_trace(tmp_path: Path, run: Run, capfd: pytest.
 
 def test_a_task_of_a_worker_refuses_too(tmp_path: Path, agent: Path, run: Run) -> None:
     from tasks.agent_run import run_agent
-    from tasks.wiring.attempts import attempts_of
-    from tasks.wiring.overwriting import RunDiffers
+    from tasks.wiring.attempts import RunDiffers, attempts_of
     from tasks.wiring.requests import RunRequest
 
     assert run()[0] == 0

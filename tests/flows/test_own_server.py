@@ -14,7 +14,7 @@ from prefect.settings import PREFECT_API_URL, get_current_settings, temporary_se
 
 from common.guard import basic, new_credential
 from flows import temporary_server
-from tasks.wiring.server import served
+from tasks.wiring.prefect_server import served
 
 
 def test_flows_use_it_and_take_it_for_none_that_stays() -> None:

@@ -16,7 +16,7 @@ from flows.watching.outcome import PartlyFailed
 from sandbox.isolation import Isolation
 from storage.runs.folders import finished_folders
 from tasks.wiring import backends
-from tasks.wiring.backends import agents_until
+from tasks.wiring.backends import agents_time_limit
 from tasks.wiring.requests import RunRequest
 from tests.agents import write_agent
 from tests.sandbox.docker.conftest import base_image
@@ -55,7 +55,7 @@ def test_agents_end_with_their_time(store: Store, tmp_path: Path, monkeypatch: p
 
     ringing = threading.Thread(target=ring_once_one_runs)
     ringing.start()
-    with pytest.raises(PartlyFailed) as caught, agents_until(72000.0, "the nightly"):
+    with pytest.raises(PartlyFailed) as caught, agents_time_limit(72000.0, "the nightly"):
         full_benchmark(
             ["diabetes", "digits"], RunRequest(agent=str(agent), run_group="endless", store=store.root, seeds=2)
         )
@@ -88,7 +88,7 @@ def test_containers_end_with_their_time(store: Store, tmp_path: Path, monkeypatc
     ringing = threading.Thread(target=ring_once_it_runs)
     ringing.start()
     request = RunRequest(agent=str(agent), run_group="endless", store=store.root, isolation=Isolation("docker"))
-    with pytest.raises(PartlyFailed) as caught, agents_until(72000.0, "the nightly"):
+    with pytest.raises(PartlyFailed) as caught, agents_time_limit(72000.0, "the nightly"):
         full_benchmark(["digits"], request)
     ringing.join()
     (failed,) = (each for each in caught.value.outcomes if each.result == "failed")

@@ -25,9 +25,9 @@ from storage.upkeep import gc
 from tasks.agent_run import run_agent
 from tasks.grading import grade_run
 from tasks.wiring.attempts import attempts_of, finished_run
-from tasks.wiring.gradings import Ungradable, finished_grade, grade_key, grade_request, grade_requests
+from tasks.wiring.context import open_store
+from tasks.wiring.grades import Ungradable, finished_grade, grade_key, grade_request, grade_requests
 from tasks.wiring.requests import GradeRequest, RunRequest
-from tasks.wiring.stores import open_store
 from tests.competitions.test_registry import copy_of
 from tests.stores import Store, put_dataset
 

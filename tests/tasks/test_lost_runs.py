@@ -14,13 +14,12 @@ from common.settings import get_settings
 from sandbox.errors import BackendError
 from sandbox.supervision.control import Layout as Files
 from sandbox.supervision.control import Supervisor, read
+from storage.runs.tries import MAX_TRIES, Tries
 from tasks.agent_run import run_agent, work_folder
 from tasks.wiring import host
-from tasks.wiring.attempts import finished_run
+from tasks.wiring.attempts import finished_run, run_folder
 from tasks.wiring.backends import stop_all
-from tasks.wiring.making import run_folder
 from tasks.wiring.requests import Attempt, RunRequest
-from tasks.wiring.tries import AT_MOST, Tries
 from tests.bundles import bundle
 from tests.stores import Store, put_dataset
 from tests.waiting import until
@@ -112,14 +111,14 @@ def test_a_lost_run_is_begun_anew_and_counted(attempt: Attempt, store: Store) ->
 
 def test_a_run_that_is_lost_again_and_again_is_given_up_for_now(attempt: Attempt, store: Store) -> None:
     running = Running(attempt, store)
-    for _ in range(AT_MOST):
+    for _ in range(MAX_TRIES):
         os.kill(running.supervisor(), signal.SIGKILL)
     error = running.end()
     assert isinstance(error, BackendError)
     assert "lost 3 times and given up (try 1 on" in str(error)
     record = run_folder(attempt).read_run()
     assert record is not None
-    assert (record.status, record.tries, record.submission_exists) == ("lost", AT_MOST, False)
+    assert (record.status, record.tries, record.submission_exists) == ("lost", MAX_TRIES, False)
     assert finished_run(attempt) is None  # the next flow run makes it again
     again = Running(attempt, store)
     again.supervisor()

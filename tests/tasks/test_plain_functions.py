@@ -17,7 +17,7 @@ from tasks.report import aggregate_group
 from tasks.split import split_dataset, split_recipe
 from tasks.violations import find_violations
 from tasks.wiring.attempts import attempts_of, finished_run
-from tasks.wiring.gradings import finished_grade, grade_request
+from tasks.wiring.grades import finished_grade, grade_request
 from tasks.wiring.requests import RunRequest
 
 

@@ -14,8 +14,8 @@ from storage import remote
 from tasks.checksum import verify_checksums
 from tasks.download import download_archive
 from tasks.split import split_dataset
+from tasks.wiring.context import local_cache, open_store
 from tasks.wiring.process import apply_settings
-from tasks.wiring.stores import local_cache, open_store
 
 
 @pytest.fixture(autouse=True)

@@ -17,7 +17,7 @@ from storage.upkeep import gc
 from tasks.checksum import verify_checksums
 from tasks.download import download_archive
 from tasks.split import split_dataset
-from tasks.wiring.stores import already_prepared, open_store
+from tasks.wiring.context import already_prepared, open_store
 from tests.competitions.test_registry import copy_of
 from tests.stores import Store
 

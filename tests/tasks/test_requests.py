@@ -57,9 +57,9 @@ def test_v2_refuses_the_web_where_answers_are_public(request_: RunRequest) -> No
     public, other = "tgs-salt-identification-challenge", "alaska2-image-steganalysis"
     web = request_.model_copy(update={"edition": "v2", "isolation": Isolation("docker", "open")})
     with pytest.raises(UserError, match=f"{public} are public.*--network gateway"):
-        web.require_sound([other, public])
+        web.require_hidden_answers([other, public])
     with pytest.raises(UserError, match=public):
         attempts_of(web, public)
-    web.require_sound([other])
-    web.model_copy(update={"edition": "v1"}).require_sound([public])
-    web.model_copy(update={"isolation": Isolation("docker", "gateway")}).require_sound([public])
+    web.require_hidden_answers([other])
+    web.model_copy(update={"edition": "v1"}).require_hidden_answers([public])
+    web.model_copy(update={"isolation": Isolation("docker", "gateway")}).require_hidden_answers([public])

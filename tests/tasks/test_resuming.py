@@ -18,7 +18,7 @@ from storage.runs.evidence.manifest import read_manifest
 from storage.runs.evidence.seal import verify_run
 from storage.runs.folders import RunFolder
 from storage.store import Store
-from tasks.wiring.going import in_progress
+from tasks.wiring.in_progress import in_progress
 from tests.s3.fixtures import Bucket
 from tests.sandbox.docker.conftest import base_image
 from tests.sandbox.gateway.llm import ScriptedLLM

@@ -17,7 +17,7 @@ from sandbox.isolation import Isolation
 from sandbox.world.files import remove_tree
 from storage.runs.evidence.seal import verify_run
 from tasks.grading import grade_run
-from tasks.wiring.gradings import grade_request
+from tasks.wiring.grades import grade_request
 from tests.flows.streaming_model import StreamingModel, provide, serving, shells, told
 from tests.sandbox.docker.conftest import base_image
 from tests.stores import Store

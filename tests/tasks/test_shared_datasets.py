@@ -23,7 +23,7 @@ from storage.writers import Destination
 from tasks.checksum import verify_checksums
 from tasks.download import download_archive
 from tasks.split import split_dataset, split_recipe
-from tasks.wiring.stores import already_prepared, archive_needed, open_store
+from tasks.wiring.context import already_prepared, archive_needed, open_store
 from tests.competitions.test_registry import copy_of
 from tests.kaggle_server import KaggleServer
 from tests.s3.fixtures import Bucket

@@ -13,9 +13,8 @@ from storage.dataset import Dataset
 from storage.datasets.job import Job
 from storage.datasets.materialise import materialise
 from storage.store import Store
-from tasks.wiring.data import slot_with_data
-from tasks.wiring.slots import slot
-from tasks.wiring.stores import local_cache
+from tasks.wiring.context import local_cache
+from tasks.wiring.host import slot, slot_with_data
 from tests.bundles import bundle
 from tests.s3.fixtures import FaultyBucket
 from tests.waiting import until

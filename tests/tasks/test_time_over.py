@@ -9,14 +9,14 @@ import pytest
 
 from common.errors import UserError
 from storage.runs.folders import finished_folders
+from storage.runs.tries import Tries
 from storage.store import Store
 from tasks import agent_run
 from tasks.download import download_archive
 from tasks.split import split_dataset
 from tasks.wiring.attempts import attempts_of, run_folder
-from tasks.wiring.backends import ending_agents, stop_all
+from tasks.wiring.backends import stop_all, without_agents
 from tasks.wiring.requests import RunRequest
-from tasks.wiring.tries import Tries
 
 
 @pytest.mark.usefixtures("no_server")
@@ -34,7 +34,7 @@ def test_a_run_that_comes_too_late_says_why(
 
         def end(_: object) -> None:  # by then the run has its backend
             if reason:
-                ended.enter_context(ending_agents(reason))
+                ended.enter_context(without_agents(reason))
             stop_all()
 
         monkeypatch.setattr(agent_run, "note_overwriting", end)

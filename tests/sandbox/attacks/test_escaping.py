@@ -196,7 +196,7 @@ def test_limits_above_those_of_the_operator(monkeypatch: pytest.MonkeyPatch, tmp
     from common.settings import Settings
     from sandbox.definitions import load_agent
     from sandbox.limits import GIB, Limits
-    from tasks.wiring.caps import limits_of
+    from tasks.wiring.context import limits_of
     from tasks.wiring.requests import RunRequest
 
     (tmp_path / "greedy").mkdir()
@@ -224,7 +224,7 @@ def test_limits_above_those_of_the_operator(monkeypatch: pytest.MonkeyPatch, tmp
     defaults = Limits()
     assert found.log_bytes <= 100 * defaults.log_bytes
     assert max(found.snapshot_bytes, found.submission_bytes, found.collected_bytes) <= 20 * GIB
-    flagged = RunRequest(**{**request.model_dump(), "most_memory": 1000, "most_cpus": 1, "most_disk": 10**15})
+    flagged = RunRequest(**{**request.model_dump(), "max_memory": 1000, "max_cpus": 1, "max_disk": 10**15})
     found = limits_of(agent, flagged, settings)
     assert (found.memory_bytes, found.cpus, found.disk_bytes) == (1000, 1, 5 * GIB)
     machine = limits_of(agent, request, Settings(scratch=tmp_path))

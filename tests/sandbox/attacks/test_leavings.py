@@ -17,7 +17,7 @@ from sandbox.supervision.harvest import OUTPUT
 from sandbox.world.files import remove_tree
 from storage.runs.folders import RunFolder
 from storage.store import Store
-from tasks.wiring.making import _left_files
+from tasks.wiring.storing import _left_files
 from tests.s3.fixtures import Bucket
 from tests.sandbox.attacks.conftest import HANDS_IN, Hostile, layout_of, python
 from tests.sandbox.conftest import Run

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tasks.wiring import graders, slots
+from tasks.wiring import grades, host
 
 THREADS = 16
 
@@ -44,17 +44,17 @@ def test_slots_are_never_more_than_the_limit(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(threading, "BoundedSemaphore", Counted)
 
     def work() -> None:
-        with slots.slot("downloads", 2):
+        with host.slot("downloads", 2):
             pass
 
     for _ in range(100):
         made.clear()
-        slots._semaphore.cache_clear()
+        host._semaphore.cache_clear()
         at_once(work)
         assert len(made) == 1
 
 
 def test_all_threads_share_graders() -> None:
     for _ in range(100):
-        graders._graders.cache_clear()
-        assert len(set(map(id, at_once(graders.process_graders)))) == 1
+        grades._graders.cache_clear()
+        assert len(set(map(id, at_once(grades.process_graders)))) == 1

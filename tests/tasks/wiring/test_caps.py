@@ -69,20 +69,20 @@ def test_hosts_are_chosen_by_the_limits_under_the_stated_caps(
     get_settings.cache_clear()
     found = need(request_of())
     assert (found.memory_bytes, found.cpus, found.gpus) == (64 * GIB, 8, 1)
-    found = need(request_of(most_memory=GIB, most_cpus=16))
+    found = need(request_of(max_memory=GIB, max_cpus=16))
     assert (found.memory_bytes, found.cpus) == (GIB, 8), "the smaller one counts"
 
 
 def test_a_capped_run_waits_in_the_queue_of_smaller_hosts(request_of: Callable[..., RunRequest], large: Path) -> None:
     (large / "agent.yaml").write_text(LARGE.replace(", gpus: 4", ""))
     assert PoolAttempts("pool", request_of())._queue == "big"
-    assert PoolAttempts("pool", request_of(most_memory=8 * GIB))._queue == "cpu"
+    assert PoolAttempts("pool", request_of(max_memory=8 * GIB))._queue == "cpu"
 
 
 def test_deployments_take_the_caps_and_show_them_in_their_form(large: Path, tmp_path: Path) -> None:
     execution = Execution.model_validate({"max_memory": "64GiB", "max_cpus": 8, "max_disk": 10**9})
     request = run_request(str(large), "g", 1, Data(store=tmp_path.as_uri()), execution)
-    assert (request.most_memory, request.most_cpus, request.most_disk) == (64 * GIB, 8, ByteSize(10**9))
+    assert (request.max_memory, request.max_cpus, request.max_disk) == (64 * GIB, 8, ByteSize(10**9))
     shown = parameter_schema(benchmark).definitions["Execution"]["properties"]
     assert {"max_memory", "max_cpus", "max_disk"} <= shown.keys()
     with pytest.raises(ValueError, match="greater than 0"):

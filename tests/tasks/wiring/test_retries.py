@@ -22,21 +22,21 @@ from tasks.download import download
 from tasks.grade import grade
 from tasks.integrity import familiarity, plagiarism, violations
 from tasks.split import split
-from tasks.wiring import retries
-from tasks.wiring.retries import retried, should_retry
+from tasks.wiring import prefect_tasks
+from tasks.wiring.prefect_tasks import retry_options, should_retry
 
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
     """The time that the retries see."""
     now = [1000.0]
-    monkeypatch.setattr(retries.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(prefect_tasks.time, "monotonic", lambda: now[0])
     yield now
-    retries._outages.clear()
+    prefect_tasks._outages.clear()
 
 
 def left(run: UUID, error: Exception, clock: list[float]) -> float:
-    return retries._seconds_left(run, error, 3600, clock[0])
+    return prefect_tasks._seconds_left(run, error, 3600, clock[0])
 
 
 def test_every_step_is_tried_again_by_the_table() -> None:
@@ -72,7 +72,7 @@ def test_tries_that_are_not_answered_are_no_progress(patience: float, silence: f
     run, now, made = uuid4(), 0.0, 0
     while True:
         now, made = now + silence, made + 1
-        if retries._seconds_left(run, ConnectionResetError(), patience, now) <= 0:
+        if prefect_tasks._seconds_left(run, ConnectionResetError(), patience, now) <= 0:
             break
         now += 1
         assert made < 99, "it never ends"
@@ -81,7 +81,7 @@ def test_tries_that_are_not_answered_are_no_progress(patience: float, silence: f
 
 def test_a_task_is_tried_again_until_it_works_and_says_what_it_waits_for() -> None:
     tries, events = itertools.count(), list[progress.Event]()
-    at_once: Any = {**retried(), "retry_delay_seconds": 0}
+    at_once: Any = {**retry_options(), "retry_delay_seconds": 0}
 
     @task(task_run_name="download digits", **at_once)
     def fetch() -> int:
@@ -103,7 +103,7 @@ def test_a_task_is_tried_again_until_it_works_and_says_what_it_waits_for() -> No
 def test_what_does_not_pass_is_tried_once(error: Exception) -> None:
     tries: list[Any] = []
 
-    @task(**retried())
+    @task(**retry_options())
     def fails() -> None:
         tries.append(1)
         raise error

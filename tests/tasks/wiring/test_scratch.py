@@ -17,9 +17,10 @@ from storage.store import Store
 from tasks.agent_run import run_agent, work_folder
 from tasks.download import download_archive
 from tasks.split import split_dataset
-from tasks.wiring import making, scratch
+from tasks.wiring import storing
 from tasks.wiring.attempts import attempts_of, finished_run
 from tasks.wiring.requests import Attempt, RunRequest
+from tasks.wiring.storing import _note_attempt, leftover_folders, remove_folder, remove_leftovers
 
 pytestmark = pytest.mark.usefixtures("no_server")
 
@@ -36,7 +37,7 @@ def attempt(tmp_path: Path) -> Attempt:
 def killed(attempt: Attempt, before: str) -> Path:
     """Make the attempt in a process that is killed as it is about to call a function; the work folder it leaves."""
     if (child := os.fork()) == 0:
-        place = making if before == "publish" else ProcessBackend
+        place = storing if before == "publish" else ProcessBackend
         setattr(place, before, lambda *_: os.kill(os.getpid(), signal.SIGKILL))
         with contextlib.suppress(BaseException):
             run_agent(attempt)
@@ -52,9 +53,9 @@ def test_a_folder_left_after_the_record_is_collected(attempt: Attempt) -> None:
     store = Store(attempt.request.store)
     folder = killed(attempt, "discard")
     assert finished_run(attempt)
-    assert list(scratch.finished(store)) == [folder]
-    assert list(scratch.finished(Store(f"{store.local()}-2"))) == [], "another store with the same groups"
-    scratch.collect_finished(store)
+    assert list(leftover_folders(store)) == [folder]
+    assert list(leftover_folders(Store(f"{store.local()}-2"))) == [], "another store with the same groups"
+    remove_leftovers(store)
     assert not folder.exists()
     assert finished_run(attempt)
 
@@ -63,7 +64,7 @@ def test_a_folder_left_before_the_record_still_has_the_result(attempt: Attempt) 
     store = Store(attempt.request.store)
     folder = killed(attempt, "publish")
     assert finished_run(attempt) is None
-    scratch.collect_finished(store)
+    remove_leftovers(store)
     assert (folder / "collected" / "submission.csv").is_file()
     assert run_agent(attempt) == "completed"
     assert finished_run(attempt)
@@ -73,16 +74,16 @@ def test_a_folder_left_before_the_record_still_has_the_result(attempt: Attempt) 
 def test_a_folder_in_use_and_one_of_another_key_are_kept(attempt: Attempt) -> None:
     store = Store(attempt.request.store)
     folder = killed(attempt, "discard")
-    with scratch.locked(folder / "lock") as mine:  # as its supervisor, or an orchestrator that waits for it
+    with storing.locked(folder / "lock") as mine:  # as its supervisor, or an orchestrator that waits for it
         assert mine is not None
-        assert list(scratch.finished(store)) == []
-        assert not scratch.collect(folder)
+        assert list(leftover_folders(store)) == []
+        assert not remove_folder(folder)
     outcome = folder / "control" / "outcome.json"
     outcome.rename(outcome.with_suffix(".away"))  # as if the agent had not ended
-    assert not scratch.collect(folder)
+    assert not remove_folder(folder)
     outcome.with_suffix(".away").rename(outcome)
-    scratch.note(folder, attempt.model_copy(update={"key": "of another agent"}))
-    assert list(scratch.finished(store)) == []
+    _note_attempt(folder, attempt.model_copy(update={"key": "of another agent"}))
+    assert list(leftover_folders(store)) == []
     assert folder.exists()
 
 

@@ -25,7 +25,7 @@ from prefect.settings import (
 
 from storage.datasets.materialise import Progress
 from tasks.split import _ProgressArtifact
-from tasks.wiring.server import share_certificates, shown, wait_for_it
+from tasks.wiring.prefect_server import make_requests_wait, share_certificates, shown
 
 
 def test_an_error_of_what_is_shown_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
@@ -54,8 +54,8 @@ def test_progress_that_cannot_be_shown_is_left_alone_for_a_while(monkeypatch: py
 
 def test_a_server_that_never_answers_is_given_up_within_the_patience(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MLEBENCH_PATIENCE", "2")
-    monkeypatch.setattr(Client, "send", Client.send)  # `wait_for_it` replaces it
-    wait_for_it()
+    monkeypatch.setattr(Client, "send", Client.send)  # `make_requests_wait` replaces it
+    make_requests_wait()
     with socket.create_server(("127.0.0.1", 0), backlog=100) as silent:
         address = f"http://127.0.0.1:{silent.getsockname()[1]}/api"
         with (

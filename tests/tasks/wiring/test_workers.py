@@ -15,8 +15,8 @@ import pytest
 from common.settings import get_settings
 from storage.datasets.cluster import ClusterError, DaskExecutor
 from storage.datasets.materialise import Serial
-from tasks.wiring import workers
-from tasks.wiring.workers import SMALL, Workers
+from tasks.wiring import dask_workers
+from tasks.wiring.dask_workers import SMALL, Workers
 from tests.waiting import until
 
 
@@ -35,8 +35,8 @@ def events(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
         yield address or "tcp://local"
         noted.append("end")
 
-    monkeypatch.setattr(workers, "cluster", fake)
-    monkeypatch.setattr(workers, "get_run_logger", lambda: logging.getLogger("flow"))
+    monkeypatch.setattr(dask_workers, "cluster", fake)
+    monkeypatch.setattr(dask_workers, "get_run_logger", lambda: logging.getLogger("flow"))
     get_settings.cache_clear()
     yield noted
     get_settings.cache_clear()
@@ -77,7 +77,7 @@ def test_nothing_starts_after_the_flow_run(events: list[str]) -> None:
 
 def test_what_starts_while_the_flow_run_ends_is_closed(events: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     starting, go_on = Event(), Event()
-    fake = workers.cluster
+    fake = dask_workers.cluster
 
     @contextlib.contextmanager
     def slow(*given: Any) -> Iterator[str]:
@@ -86,7 +86,7 @@ def test_what_starts_while_the_flow_run_ends_is_closed(events: list[str], monkey
         with fake(*given) as address:
             yield address
 
-    monkeypatch.setattr(workers, "cluster", slow)
+    monkeypatch.setattr(dask_workers, "cluster", slow)
     some = Workers()
     with ThreadPoolExecutor(2) as threads:
         task = threads.submit(some.start)
@@ -102,16 +102,16 @@ def test_what_starts_while_the_flow_run_ends_is_closed(events: list[str], monkey
 
 
 def test_a_start_that_failed_is_tried_again(events: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    fine = workers.cluster
+    fine = dask_workers.cluster
 
     def failing(*_: Any) -> Any:
         raise ClusterError("away")
 
-    monkeypatch.setattr(workers, "cluster", failing)
+    monkeypatch.setattr(dask_workers, "cluster", failing)
     with Workers() as some:
         with pytest.raises(ClusterError, match="away"):
             some.start()
-        monkeypatch.setattr(workers, "cluster", fine)
+        monkeypatch.setattr(dask_workers, "cluster", fine)
         assert some.start() == "tcp://local"
     assert events == ["start", "end"]
 
@@ -121,7 +121,7 @@ def _pid(_: object) -> int:
 
 
 def test_a_local_cluster_for_real(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workers, "get_run_logger", lambda: logging.getLogger("flow"))
+    monkeypatch.setattr(dask_workers, "get_run_logger", lambda: logging.getLogger("flow"))
     monkeypatch.setenv("MLEBENCH_DASK_WORKERS", "1")
     get_settings.cache_clear()
     try:

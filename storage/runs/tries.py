@@ -15,7 +15,7 @@ from common.processes import boot_id
 from storage.store import Store
 
 FILE = "tries.jsonl"
-AT_MOST = 3
+MAX_TRIES = 3
 """A run that was lost so often without an end may be what ends its machine."""
 
 

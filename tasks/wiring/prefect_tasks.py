@@ -1,4 +1,4 @@
-"""How tasks are tried again: after causes that pass, and for as long as the settings say.
+"""Arguments of Prefect's `@task`: which results are reused, and how tasks are retry_options.
 
 Prefect counts tries; what matters is how long the cause has lasted. So tasks get more tries than they can use, with
 pauses up to a minute, and the condition ends them: an hour (`MLEBENCH_PATIENCE`) after the first of the failures that
@@ -10,16 +10,20 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypedDict
 from uuid import UUID
 
 from prefect.client.schemas.objects import State, TaskRun
+from prefect.context import TaskRunContext
 from prefect.logging import get_run_logger
 
 from common import progress
 from common.causes import cause_of, waiting_for
 from common.settings import get_settings
+
+CacheKey = Callable[[TaskRunContext, dict[str, Any]], str | None]
 
 _TRIES = 10_000
 _UNANSWERED = 900.0
@@ -28,7 +32,7 @@ eight tries of 60 s and pauses of up to 90 s."""
 _PAUSES = [1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0]  # seconds; the last one for all further tries
 
 
-class Retried(TypedDict):
+class RetryOptions(TypedDict):
     """What `@task` takes about retries."""
 
     retries: int
@@ -37,9 +41,9 @@ class Retried(TypedDict):
     retry_condition_fn: Any
 
 
-def retried() -> Retried:
+def retry_options() -> RetryOptions:
     """The arguments of `@task` for a task that is tried again after causes that pass."""
-    return Retried(
+    return RetryOptions(
         retries=_TRIES, retry_delay_seconds=_PAUSES, retry_jitter_factor=0.5, retry_condition_fn=should_retry
     )
 
@@ -98,3 +102,18 @@ def _pause_after(tries: int) -> float:
 def _row(run: TaskRun) -> str:
     """The row of the board that a task run is about: names of task runs are a verb and the row."""
     return run.name.split(" ", 1)[-1].split(" on ")[-1]
+
+
+def while_stored(content_key: Callable[..., str | None]) -> CacheKey:
+    """The cache key of a task.
+
+    Args:
+        content_key: called with the parameters of the task by name; returns the content key of the task's result if the
+            store already contains that, or None if the task has to run.
+    """
+
+    def cache_key(context: TaskRunContext, parameters: dict[str, Any]) -> str | None:
+        key = content_key(**parameters)
+        return f"{context.task.name}-{key}" if key is not None else None
+
+    return cache_key

@@ -1,23 +1,34 @@
-"""Prefect's server may be away: requests wait for it, and what it only shows never fails the work."""
+"""Flows outlast an absence of Prefect's server and the end of their worker; what is only shown never fails the work.
+
+Requests wait for the server. The output of a flow run's process goes to a file instead of through its worker.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import functools
+import os
 import ssl
+import stat
+import sys
+import time
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
+from pathlib import Path
 from typing import Any
 
 from common import progress
 from common.causes import explain, patiently
 from common.settings import get_settings
-from tasks.wiring.logs import outlast_worker
+
+_FLOW_RUN = "PREFECT__FLOW_RUN_ID"
+"""Set by Prefect's workers for the processes of flow runs."""
+_KEPT_SECONDS = 30 * 86400.0
 
 _PASSING = (502, 503, 504)  # of a proxy before the server; 500 is an error of the server, which stays
 _LONGEST_PAUSE = 15.0
 _TRIES = 2
-"""Retries of Prefect's clients: a busy server answers then. What has to arrive is repeated by `wait_for_it`."""
+"""Retries of Prefect's clients: a busy server answers then. What has to arrive is repeated by `make_requests_wait`."""
 _waits: ContextVar[bool] = ContextVar("waits for the server", default=True)
 
 
@@ -44,17 +55,17 @@ def asks_for_login(error: Exception) -> bool:
     return type(error).__name__ == "PrefectHTTPStatusError" and status == 401
 
 
-def outlast_server() -> None:
+def wait_for_server() -> None:
     """Have this flow outlast its worker and an absence of the server. Every flow calls this first. Idempotent.
 
-    What the process writes goes to a file; see `outlast_worker`. Requests to a Prefect server wait; see `wait_for_it`.
+    What the process writes goes to a file, see `log_to_file`. Requests to the server wait, see `make_requests_wait`.
     """
-    outlast_worker()
-    wait_for_it()
+    log_to_file()
+    make_requests_wait()
     share_certificates()
 
 
-def wait_for_it() -> None:
+def make_requests_wait() -> None:
     """Have this process' requests to a Prefect server wait until it answers, for MLEBENCH_PATIENCE seconds.
 
     Prefect's own retries last a minute, and there are none for the first request of a client: a flow would end with the
@@ -162,3 +173,31 @@ def _few_tries() -> Iterator[None]:
     settings = context.settings.model_copy(update={"client": client})
     with SettingsContext(profile=context.profile, settings=settings):
         yield
+
+
+def log_to_file() -> None:
+    """Have this process write to `logs/<flow run>.log` below MLEBENCH_SCRATCH instead of to its worker. Idempotent.
+
+    A worker reads the output of its flow runs through a pipe. If the worker is killed, the next line that Prefect logs
+    meets a broken pipe and ends the process. The log is in the Prefect UI as before.
+    """
+    if _FLOW_RUN not in os.environ or not stat.S_ISFIFO(os.fstat(2).st_mode):
+        return
+    folder = get_settings().scratch / "logs"
+    folder.mkdir(parents=True, exist_ok=True)
+    _remove_old(folder)
+    log = os.open(folder / f"{os.environ[_FLOW_RUN]}.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    for descriptor in (1, 2):
+        os.dup2(log, descriptor)
+    os.close(log)
+
+
+def _remove_old(folder: Path) -> None:
+    for path in folder.glob("*.log"):
+        try:
+            if time.time() - path.stat().st_mtime > _KEPT_SECONDS:
+                path.unlink()
+        except FileNotFoundError:  # removed by another flow run
+            continue

@@ -1,25 +1,38 @@
-"""What there is to grade, and what of it is graded: without Prefect, which takes long to import."""
+"""What there is to grade, with which thresholds and graders, and what of it is graded.
+
+This does not import Prefect, which takes long.
+"""
 
 from __future__ import annotations
 
+import atexit
+import threading
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
-from functools import partial
+from dataclasses import asdict, dataclass, replace
+from functools import cache, partial
+from pathlib import Path
 
 from common.causes import explain
+from common.errors import UserError
+from common.settings import get_settings
 from competitions import registry
+from competitions.competition import Competition
 from competitions.editions import Edition
+from competitions.facts import CompetitionFacts
 from competitions.fingerprints import closure, digest, module_file, shown
-from grading.medals import Leaderboard, Thresholds
+from grading.leaderboards import thresholds
+from grading.medals import STORED, Leaderboard, Thresholds
+from grading.workers import GraderCache, kept_answers
 from storage.dataset import Dataset
 from storage.datasets.answers import answers_to
 from storage.keys import content_key
 from storage.runs.folders import RunFolder, folders
 from storage.runs.records import GradeRecord, RunRecord
+from storage.sources.kaggle.leaderboard import read_leaderboard
 from storage.store import Store
+from storage.upkeep.space import PARSED_ANSWERS
+from tasks.wiring.context import open_store
 from tasks.wiring.requests import Attempt, GradeRequest, run_name
-from tasks.wiring.stores import open_store
-from tasks.wiring.thresholds import chosen_thresholds
 
 
 def grade_request(attempt: Attempt) -> GradeRequest:
@@ -113,3 +126,46 @@ def finished_grade(request: GradeRequest) -> GradeRecord | None:
 def graded_folder(request: GradeRequest) -> RunFolder:
     """The folder of the run to grade."""
     return RunFolder(open_store(request.store), request.run_group, request.competition_id, request.seed)
+
+
+# Without the lock, threads that make the first call at the same time would get different caches.
+_lock = threading.Lock()
+
+
+def process_graders() -> GraderCache:
+    """The graders that the tasks of this process share. They are closed when the process ends."""
+    with _lock:
+        return _graders()
+
+
+# Global, because Prefect passes only small values to tasks: this is how the tasks of a process share graders.
+@cache
+def _graders() -> GraderCache:
+    graders = GraderCache(answers=get_settings().scratch / PARSED_ANSWERS)
+    atexit.register(graders.close)
+    return graders
+
+
+def parsed_answers(competition: Competition, dataset: Dataset, edition: Edition) -> Path | None:
+    """The file on the scratch disk that keeps the parsed answers of a dataset, if it has a key."""
+    folder, code = get_settings().scratch / PARSED_ANSWERS, competition.grader_fingerprint(edition)
+    return kept_answers(folder, competition, dataset.key or "", code)
+
+
+def chosen_thresholds(store: Store, facts: CompetitionFacts, leaderboard: Leaderboard) -> Thresholds:
+    """The thresholds to grade with: those of competition.yaml, or of the most recently fetched leaderboard.
+
+    Raises `UserError` if none was fetched; the message names the command that fetches it.
+    """
+    if leaderboard == STORED:
+        return Thresholds.of(facts)
+    if facts.source != "kaggle":
+        raise UserError(f"{facts.id} is not on Kaggle and only has its stored leaderboard; use --leaderboard stored")
+    table = read_leaderboard(store, facts.id)
+    if table is None:
+        raise UserError(
+            f"{facts.id}: no leaderboard was fetched into {store.root}; run: mlebench leaderboard {facts.id} --refresh "
+            f"--store {store.shown(store.root)}"
+        )
+    scores = [float(score) for score in table["score"].dropna()]
+    return replace(thresholds(scores, facts), leaderboard=f"{leaderboard} {table['fetched_at'].iloc[0]}")

@@ -1,0 +1,259 @@
+"""Storing what a run that has ended has left, and removing its folder from the scratch disk.
+
+A run's folder is removed after its record is written. If the orchestrator is killed in between, nothing would come back
+for it: the run counts as finished. A note in the folder, written just before the record, says whose it is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import logging
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from common import names
+from common.causes import explain
+from common.locks import locked
+from common.machine import provenance
+from common.settings import get_settings
+from common.units import counted, duration
+from competitions.editions import VERSIONS
+from sandbox.backend import RunHandle, RunResult, RunSpec
+from sandbox.docker.network import socket_folder
+from sandbox.errors import BackendError
+from sandbox.supervision import control
+from sandbox.trajectory.files import write_trajectory
+from sandbox.world.files import remove_tree
+from storage.runs.folders import RunFolder
+from storage.runs.live import remove_pieces
+from storage.runs.publish import publish
+from storage.runs.records import RunRecord
+from storage.runs.tries import FILE, Try
+from storage.store import Store
+from tasks.wiring.attempts import run_folder
+from tasks.wiring.requests import Attempt
+from tasks.wiring.run import ActiveRun, Resumed, join_logs
+
+_logger = logging.getLogger(__name__)
+_NOTE = "attempt.json"
+_LONGEST_TRY = "try-0123456789"
+
+
+def store_run(run: ActiveRun, handle: RunHandle, result: RunResult, number: int) -> None:
+    """Store the files and, last, the record of a run that has ended in its `number`-th try.
+
+    Raises:
+        LeaseLost: another process has taken over the run. Nothing was stored.
+    """
+    spec, attempt, services, resumed = run.spec, run.attempt, run.services, run.resumed
+    request = attempt.request
+    result = _joined(resumed, result, spec.limits.snapshots)
+    services.close()  # completes the logs of the services, which are stored below
+    files = services.files()
+    files |= _trajectory(files, spec)
+    if history := run.tries.content():
+        (spec.workdir / FILE).write_bytes(history)
+        files[FILE] = spec.workdir / FILE
+    if result.submission is not None:
+        files["submission.csv"] = result.submission
+    left, dropped = _left_files(run_folder(attempt), result)
+    files |= left
+    dropped_note = f"{counted(dropped, 'file')} left out, with names too long for the store" if dropped else None
+    conditions: dict[str, Any] = {
+        **request.isolation.conditions(),
+        **({"obfuscated": True} if spec.obfuscated else {}),
+        **({"knowledge_cutoff": spec.agent.knowledge_cutoff} if spec.agent.knowledge_cutoff else {}),
+        **({"image": spec.agent.image_name, "image_digest": result.image} if result.image else {}),
+        **{name: getattr(spec.limits, name) for name in ("cpus", "memory_bytes", "disk_bytes", "gpus")},
+        **services.counts(),
+        "tries": number,
+        **({"resumed": resumed.checkpoint.resumed + 1} if resumed else {}),
+        "host": get_settings().host_name,
+        **provenance(),
+    }
+    record = RunRecord(
+        key=attempt.key,
+        run_group=request.run_group,
+        run_id=spec.run_id,
+        competition_id=spec.competition_id,
+        seed=spec.seed,
+        agent=spec.agent.full_name,
+        edition=request.edition,
+        backend=run.runner.name,
+        status=result.status,
+        message="; ".join(filter(None, [result.message, dropped_note])) or None,
+        exit_code=result.exit_code,
+        started_at=result.started_at,
+        finished_at=result.finished_at,
+        duration_seconds=result.duration_seconds,
+        submission_exists=result.submission is not None,
+        time_limit_seconds=float(spec.limits.time_limit_seconds),
+        code_fingerprint=spec.agent.fingerprint(),
+        dataset_key=attempt.dataset_key,
+        edition_version=VERSIONS[request.edition],
+        **conditions,
+    )
+    _note_attempt(spec.workdir, attempt)
+    publish(run_folder(attempt), record, files, run.held, get_settings().ledger_key.get_secret_value())
+    remove_pieces(run_folder(attempt))
+    run.checkpoints.remove()
+    run.runner.discard(handle)
+
+
+def _joined(resumed: Resumed | None, result: RunResult, most_snapshots: int) -> RunResult:
+    """The result of a run that has ended, with what belongs to it of the tries that it continued."""
+    if resumed is None:
+        return result
+    before = resumed.checkpoint.seconds
+    join_logs(resumed, result.logs / "agent.log", result.logs / "agent.log")
+    snapshots = resumed.folder / "joined"
+    if not snapshots.exists():
+        _join_snapshots(resumed, result.snapshots, snapshots, most_snapshots)
+    message = f"{result.message}; it was resumed after {duration(before)}" if result.message else None
+    began = datetime.fromisoformat(resumed.checkpoint.began_at)
+    return replace(
+        result,
+        message=message,
+        started_at=min(began, result.finished_at - timedelta(seconds=result.duration_seconds)),
+        duration_seconds=before + result.duration_seconds,
+        snapshots=snapshots,
+    )
+
+
+def _join_snapshots(resumed: Resumed, own: Path | None, target: Path, most: int) -> None:
+    """Link the snapshots of all tries into a folder, named by the time since the first began."""
+    before = resumed.checkpoint.seconds
+    found = [(float(path.stem), path) for path in resumed.snapshots]
+    found += [(float(path.stem) + before, path) for path in (own.glob("*.csv") if own else ())]
+    found.sort()
+    while len(found) > most > 1:
+        found = [*found[:-1:2], found[-1]]
+    draft, last = target.with_name("joining"), ""
+    remove_tree(draft)
+    draft.mkdir()
+    for seconds, path in found:
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        if digest != last:  # the first one of a try that continues is what the one before has left
+            shutil.copyfile(path, draft / f"{seconds:.1f}.csv")
+            last = digest
+    draft.replace(target)
+
+
+def describe_end(run: ActiveRun, result: RunResult) -> str:
+    """How a run ended, in words."""
+    validations = counted(run.services.counts()["validation_calls"], "validation")
+    left = "" if result.submission is not None else ", no submission"
+    return f"{result.status} after {result.duration_seconds:.0f} s, {validations}{left}"
+
+
+def _trajectory(journals: dict[str, Path], spec: RunSpec) -> dict[str, Path]:
+    """The trajectory of the run, if it asked a language model, by the names of its files."""
+    try:
+        return write_trajectory(
+            journals, spec.workdir, session=spec.run_id, agent=spec.agent.full_name, version=spec.agent.fingerprint()
+        )
+    except Exception as error:  # made of what an agent and a provider wrote; a run is never lost for a view of it
+        _logger.warning("run %s has no trajectory: %s", spec.run_id, explain(error))
+        return {}
+
+
+def _left_files(folder: RunFolder, result: RunResult) -> tuple[dict[str, Path], int]:
+    """The files that an agent left, by their paths in the run's folder, and how many no store can have there."""
+    files: dict[str, Path] = {}
+    dropped = 0
+    for part in ("logs", "code", "snapshots"):
+        left: Path | None = getattr(result, part)
+        for path in sorted(left.rglob("*")) if left is not None else ():
+            if not path.is_file() or path.is_symlink():
+                continue
+            name = f"{part}/{path.relative_to(left).as_posix()}"  # type: ignore[arg-type]
+            if names.problem(name) or len(f"{folder.url}/{_LONGEST_TRY}/{name}".encode()) > names.KEY_BYTES:
+                dropped += 1
+            else:
+                files[name] = path
+    return files, dropped
+
+
+def lost_result(spec: RunSpec, tries: list[Try]) -> RunResult:
+    """The result of a run that was lost in its last try, too. It has no files."""
+    nothing = spec.workdir / "nothing"
+    nothing.mkdir(exist_ok=True)
+    reasons = "; ".join(f"try {number} on {each.host}: {each.lost}" for number, each in enumerate(tries, 1))
+    began, now = datetime.fromisoformat(tries[-1].began_at), datetime.now(UTC)
+    return RunResult(
+        status="lost",
+        message=f"lost {len(tries)} times and given up ({reasons}): see whether the agent overloads its machine",
+        exit_code=None,
+        started_at=began,
+        finished_at=now,
+        duration_seconds=(now - began).total_seconds(),
+        submission=None,
+        logs=nothing,
+        code=nothing,
+    )
+
+
+def _note_attempt(workdir: Path, attempt: Attempt) -> None:
+    """Write into a run's folder which attempt it belongs to."""
+    (workdir / _NOTE).write_text(attempt.model_dump_json(), "utf-8")
+
+
+def leftover_folders(store: Store) -> Iterator[Path]:
+    """Folders on this machine of runs that have ended and are in the store, and that no process uses."""
+    for path in sorted((get_settings().scratch / "runs").glob(f"*/{_NOTE}")):
+        try:
+            attempt = Attempt.model_validate_json(path.read_text("utf-8"))
+        except (OSError, ValidationError):
+            continue
+        if attempt.request.store == store.root and is_stored(store, attempt) and _is_free(path.parent):
+            yield path.parent
+
+
+def is_stored(store: Store, attempt: Attempt) -> bool:
+    """Whether the store has the record of this very attempt, not of one with another agent or dataset."""
+    record = RunFolder(store, attempt.request.run_group, attempt.competition_id, attempt.seed).read_run()
+    return record is not None and record.key == attempt.key
+
+
+def remove_folder(folder: Path) -> bool:
+    """Remove a run's folder unless its agent lives or a process uses it. Returns whether it was removed."""
+    layout = control.Layout(folder.absolute())
+    try:
+        with locked(layout.lock) as mine:
+            if mine is None or not _has_ended(layout):
+                return False
+            task = control.read(layout.task, control.Task)
+            if task and task.marker.startswith("sha256:"):  # a container, which has sockets elsewhere
+                remove_tree(socket_folder(layout.workdir))
+            remove_tree(layout.workdir)
+    except (OSError, BackendError):  # it is gone already, or of another user; it does no harm
+        return False
+    return True
+
+
+def remove_leftovers(store: Store) -> None:
+    """Remove the folders of `leftover_folders`. Never fails, because the runs that follow do not depend on it."""
+    with contextlib.suppress(Exception):  # the store's own errors included: the flow will say so
+        for folder in leftover_folders(store):
+            remove_folder(folder)
+
+
+def _has_ended(layout: control.Layout) -> bool:
+    return control.read(layout.outcome, control.Outcome) is not None
+
+
+def _is_free(folder: Path) -> bool:
+    layout = control.Layout(folder)
+    try:
+        with locked(layout.lock) as mine:
+            return mine is not None and _has_ended(layout)
+    except OSError:
+        return False
