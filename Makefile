@@ -10,7 +10,8 @@ DASK_WORKERS ?= 2
 # Two for each core: many tests wait for servers and containers. Tests of one file share servers.
 CORES := $(shell nproc 2>/dev/null || echo 2)
 WORKERS ?= $(shell echo $$((2 * $(CORES))))
-PYTEST ?= -n $(WORKERS) --dist loadfile $(if $(UNTIL),--until $(UNTIL))
+PARALLEL := -n $(WORKERS) --dist loadfile $(if $(UNTIL),--until $(UNTIL))
+PYTEST ?= $(PARALLEL) -m "not slow"
 READERS := .venv-readers
 DOCS := .venv-docs
 PIP := $(BIN)/python -m pip --disable-pip-version-check
@@ -22,13 +23,14 @@ install = UV_DEFAULT_INDEX="$(INDEX)" $(BIN)/uv pip install --compile-bytecode -
 	|| $(1)/bin/python -m pip --disable-pip-version-check install --no-deps $(2)
 LOCKED := --require-hashes --requirement
 
-.PHONY: help demo test test-failed test-fast test-pythons check format bench docs readers lock update up down clean
+.PHONY: help demo test test-slow test-all test-failed test-fast test-pythons check format bench docs readers lock update up down clean
 
 help:
 	@echo "make demo    the full benchmark on three small competitions: two seeds of the baseline agent, table and HTML report"
-	@echo "make test    the whole test suite (UNTIL=TIME: what takes longest comes last, and begins only until then)"
-	@echo "make test-failed the tests that failed last, one at a time"
+	@echo "make test    the tests, but for those marked slow, with the services that this machine has"
+	@echo "make test-all    make test, then the slow ones: fleets, Compose, agents in images (UNTIL=TIME: begin none after that)"
 	@echo "make test-fast   the tests that need no service and little time, for every change"
+	@echo "make test-failed the tests that failed last, one at a time; those that pass now are named as flaky"
 	@echo "make test-pythons   the wheel in each later Python that is installed: run, import, a part of the tests"
 	@echo "make lock    write the requirements files after a change of pyproject.toml"
 	@echo "make update  the same, with the newest versions of everything"
@@ -61,13 +63,18 @@ demo: $(VENV)/installed
 	@echo "  export MLEBENCH_STORE=$(if $(findstring ://,$(STORE)),$(STORE),$(abspath $(STORE))) PATH=$(abspath $(BIN)):\$$PATH"
 
 test: $(VENV)/installed-dev
-	@$(BIN)/python -m pytest $(PYTEST)
+	@$(BIN)/python -m tests.session $(PYTEST)
+
+test-slow: $(VENV)/installed-dev
+	@$(BIN)/python -m tests.session $(PARALLEL) -m slow
+
+test-all: test test-slow
 
 test-failed: $(VENV)/installed-dev
-	@$(BIN)/python -m pytest -n 0 --last-failed --last-failed-no-failures none
+	@$(BIN)/python -m tests.session -n 0 --last-failed --last-failed-no-failures none
 
 test-fast: $(VENV)/installed-dev
-	@$(BIN)/python -m pytest -n $(CORES) --dist loadfile --fast
+	@$(BIN)/python -m tests.session -n $(CORES) --dist loadfile --fast
 
 check: $(VENV)/installed-dev
 	@$(BIN)/ruff check .

@@ -127,7 +127,7 @@ SERVICES: dict[str, Callable[[], str | None]] = {
 def pytest_addoption(parser: pytest.Parser) -> None:
     """The options of `make test-fast`, and of machines with little time."""
     parser.addoption("--fast", action="store_true", help="leave out tests with services, and files that take long")
-    until = f"skip what has not begun at this Unix time; what comes last is {', '.join(workers.LAST)}"
+    until = "skip what has not begun at this Unix time"
     parser.addoption("--until", type=float, default=math.inf, metavar="SECONDS", help=until)
 
 
@@ -136,16 +136,15 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     if not config.getoption("fast"):
         return None
     name = collection_path.relative_to(workers.ROOT).as_posix() + ("/" if collection_path.is_dir() else "")
-    return workers.is_slow_path(name) or None
+    return None if workers.is_fast_path(name) else True
 
 
 @pytest.hookimpl(trylast=True)  # conftests of folders mark tests that need a service
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Workers begin with the tests that take longest; without workers, tests run in their usual order."""
     if config.getoption("fast"):
-        slow = [item for item in items if workers.is_slow(item)]
-        config.hook.pytest_deselected(items=slow)
-        items[:] = [item for item in items if not workers.is_slow(item)]
+        config.hook.pytest_deselected(items=[item for item in items if not workers.is_fast(item)])
+        items[:] = [item for item in items if workers.is_fast(item)]
     if hasattr(config, "workerinput"):
         workers.in_their_order(items)
 
@@ -201,8 +200,14 @@ def pytest_report_teststatus(report: pytest.CollectReport | pytest.TestReport) -
     return category, f"\n{letter} {report.nodeid}\n", category.upper()
 
 
-def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Say which tests there was no time for, by their files."""
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    """Name the tests that failed in the last session and passed in this one, and those that there was no time for."""
+    if config.getoption("lf"):
+        flaky = sorted(report.nodeid for report in terminalreporter.stats.get("passed", ()))
+        title = f"FLAKY (unless the code has changed): {len(flaky)} tests failed before and passed now"
+        terminalreporter.write_line(title, yellow=True, bold=True)
+        for name in flaky:
+            terminalreporter.write_line(f"  {name}", yellow=True)
     skipped = terminalreporter.stats.get("skipped", ())
     late = Counter(report.nodeid.split("::", 1)[0] for report in skipped if NO_TIME in str(report.longrepr))
     if late:

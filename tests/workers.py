@@ -1,4 +1,4 @@
-"""How tests are given to the workers of `pytest -n`: fast ones first, then the slowest files, which would end last.
+"""How tests are given to the workers of `pytest -n`: fast ones first, then the files that take longest.
 
     python -m tests.workers SUITE.xml
 
@@ -36,11 +36,19 @@ NOT_FAST = (
 )
 """Folders that `--fast` leaves out: they start Prefect or S3 servers and agents, or prepare all competitions."""
 SERVED = ("tests/flows/", "tests/tasks/")
-"""Folders whose tests share servers, which end with the last test of the folder. They come after other slow files,
+"""Folders whose tests share servers, which end with the last test of the folder. They come after other long files,
 which have more tests for the same time."""
-LAST = ("tests/storage/datasets/test_both_editions.py", "tests/deployments/", "tests/parity/test_every_competition.py")
-"""What comes after these, so that `--until` leaves it out first: scenarios of machines, then a matrix of competitions,
-whose many short units keep all workers busy until the end."""
+BY_VALUE = (
+    "tests/deployments/test_up.py",
+    "tests/deployments/test_other_users.py",
+    "tests/flows/",
+    "tests/sandbox/",
+    "tests/parity/",
+    "tests/",
+    "tests/tasks/",
+    "tests/deployments/",
+)
+"""The order of tests marked slow, the most valuable first: `--until` leaves out the last."""
 SPREAD = ("tests/parity/",)
 """Files whose tests share nothing, so that several workers may take them: all tests of a competition go to one."""
 _COMPETITION = re.compile(r"\[(?P<id>[\w-]+?)(?:-v[12]-\w+)?\]$")
@@ -94,20 +102,22 @@ def scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 def in_their_order(items: list[pytest.Item]) -> None:
-    """Put the many fast tests first, which `--until` leaves out last, then slow files, the slowest first.
+    """Put the many fast tests first, then long files, the longest first, then tests marked slow, by their value.
 
     Folders that share servers stay together, and come later. All workers have to collect in one order.
     """
     known = _known()
 
-    def place(item: pytest.Item) -> tuple[int, float]:
+    def position(item: pytest.Item) -> tuple[int, float]:
         seconds = known.get(item.nodeid.split("::", 1)[0], 0.0)
-        if not is_slow(item):
+        if item.get_closest_marker("slow"):
+            matching = [path for path in BY_VALUE if item.nodeid.startswith(path)]
+            return len(SERVED) + 1 + BY_VALUE.index(max(matching, key=len)), -seconds
+        if is_fast(item):
             return -1, -seconds
-        later = next((n for n, path in enumerate((*SERVED, *LAST), 1) if item.nodeid.startswith(path)), 0)
-        return later, -seconds
+        return next((number for number, path in enumerate(SERVED, 1) if item.nodeid.startswith(path)), 0), -seconds
 
-    items.sort(key=place)
+    items.sort(key=position)
 
 
 @cache
@@ -116,15 +126,16 @@ def _known() -> dict[str, float]:
     return known
 
 
-def is_slow(item: pytest.Item) -> bool:
-    """Whether `--fast` leaves a test out: it needs a service, or its folder or its file takes long."""
-    return is_slow_path(item.nodeid.split("::", 1)[0]) or any(item.iter_markers("service"))
+def is_fast(item: pytest.Item) -> bool:
+    """Whether `--fast` includes a test: it needs no service, and neither its folder nor its file takes long."""
+    return is_fast_path(item.nodeid.split("::", 1)[0]) and not any(
+        item.get_closest_marker(name) for name in ("service", "slow")
+    )
 
 
-def is_slow_path(path: str) -> bool:
-    """Whether `--fast` leaves out all tests of a file, or of a folder, which ends with a slash."""
-    seconds: float = _known().get(path, 0.0)
-    return seconds > FAST or path.startswith(NOT_FAST)
+def is_fast_path(path: str) -> bool:
+    """Whether `--fast` includes tests of a file, or of a folder, which ends with a slash."""
+    return _known().get(path, 0.0) <= FAST and not path.startswith(NOT_FAST)
 
 
 def seconds_of(report: Path) -> dict[str, float]:

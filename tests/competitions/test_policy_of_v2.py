@@ -17,6 +17,8 @@ from competitions.facts import OTHER_COLUMNS, SubmittedColumn
 from tests.competitions.issues._probe import World, cell
 from tests.prepared import PreparedCompetitions
 
+pytestmark = pytest.mark.slow
+
 COMPETITIONS = registry.list()
 ROWS = 4
 """How many rows of a submission are asked about, spread over the file."""

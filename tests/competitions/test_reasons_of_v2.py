@@ -13,6 +13,8 @@ from competitions import registry
 from competitions.competition import Competition
 from competitions.fingerprints import closure
 
+pytestmark = pytest.mark.slow
+
 ALL = [registry.get(name) for name in registry.list()]
 PARTS = ("prepare", "grade")
 MARK = re.compile(r"v2 fixes ([a-z0-9-]+(?:, [a-z0-9-]+)*)")

@@ -24,7 +24,7 @@ from deployments.background import free_port
 from tests.conftest import REQUIRED
 from tests.deployments.installation import FINAL, ROOT, until_served
 
-pytestmark = pytest.mark.timeout(900)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 FILE = ROOT / "deployments" / "compose.yaml"
 BASE = "mlebench-debian:bookworm"
 OURS = {"server", "setup", "dask-scheduler", "dask-worker", "worker", "agents"}

@@ -18,7 +18,7 @@ from tests.deployments.fleet import WAITING, Fleet
 from tests.deployments.installation import log_of, until_served
 from tests.flows.test_at_once import Gated
 
-pytestmark = [pytest.mark.timeout(900), pytest.mark.service("postgres")]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900), pytest.mark.service("postgres")]
 
 
 def test_three_hosts_make_each_attempt_once(fleet: Fleet) -> None:

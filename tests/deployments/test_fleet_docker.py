@@ -15,6 +15,7 @@ from tests.sandbox.docker.conftest import base_image
 __all__ = ["base_image"]
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.timeout(900),
     pytest.mark.service("docker"),
     pytest.mark.service("postgres"),

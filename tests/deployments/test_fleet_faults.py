@@ -10,7 +10,7 @@ import pytest
 from tests.deployments.fleet import WAITING, Fleet, until_states
 from tests.deployments.installation import until_served
 
-pytestmark = [pytest.mark.timeout(900), pytest.mark.service("postgres")]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900), pytest.mark.service("postgres")]
 
 
 def test_orchestrators_of_a_group_hand_out_each_attempt_once_and_find_it_again(fleet: Fleet) -> None:

@@ -11,7 +11,7 @@ from tests.deployments.fleet import ASKING, COUNTING, WAITING, Fleet, until_stat
 from tests.deployments.installation import until_served
 from tests.processes import command_of, living
 
-pytestmark = [pytest.mark.timeout(900), pytest.mark.service("postgres")]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900), pytest.mark.service("postgres")]
 
 
 def test_the_next_flow_run_on_a_host_finds_the_agent_and_its_services_go_on(fleet: Fleet) -> None:

@@ -16,7 +16,7 @@ import pytest
 from tests.deployments.fleet import Fleet
 from tests.deployments.installation import ROOT, until_served
 
-pytestmark = [pytest.mark.timeout(600), pytest.mark.service("postgres")]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.service("postgres")]
 
 
 class Receiver:

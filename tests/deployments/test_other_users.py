@@ -19,6 +19,8 @@ from deployments.up import Installation
 from flows.temporary_server import TemporaryServer
 from tests.deployments.installation import ROOT
 
+pytestmark = pytest.mark.slow
+
 
 class _Impostor(BaseHTTPRequestHandler):
     """Says that it is well, and keeps what it is asked."""

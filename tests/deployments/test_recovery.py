@@ -15,7 +15,7 @@ import pytest
 from tests.agents import noting, write_agent
 from tests.deployments.installation import ROOT, Running, installation, until_served
 
-pytestmark = pytest.mark.timeout(900)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 NO_ENGINE = {"DOCKER_HOST": "tcp://127.0.0.1:1"}  # `doctor --fix` would end what others here have left
 
 

@@ -18,7 +18,7 @@ from tests.agents import noting, write_agent
 from tests.deployments.installation import ROOT, Running, until_served
 from tests.s3.faults import FaultProxy
 
-pytestmark = pytest.mark.timeout(900)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 
 def waiting_agent(running: Running, folder: Path, name: str) -> Path:

@@ -28,7 +28,7 @@ from tests.deployments.foreign_pages import EVIL, NAME, attack, foreign_server
 from tests.deployments.installation import Running, installation, until_served
 from tests.grading.page.browser import Browser
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 
 def test_the_nightly_runs_on_the_demo_and_its_next_one_compares(running: Running) -> None:

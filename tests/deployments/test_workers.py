@@ -16,7 +16,7 @@ from tests.sandbox.docker.conftest import base_image
 
 __all__ = ["base_image"]
 
-pytestmark = pytest.mark.timeout(900)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 NO_ENGINE = {"DOCKER_HOST": "tcp://127.0.0.1:1"}
 
 

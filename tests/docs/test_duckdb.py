@@ -14,6 +14,8 @@ from tests.flows.graded import GROUP, dataset, group
 from tests.s3.fixtures import Bucket
 from tests.stores import Store
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["dataset", "group"]
 
 EXTENSIONS = f"{next(iter(duckdb_ext.__path__))}/extensions"

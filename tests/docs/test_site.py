@@ -16,6 +16,8 @@ from tests.docs import site
 from tests.docs.blocks import ROOT
 from tests.docs.docstrings import fenced
 
+pytestmark = pytest.mark.slow
+
 ELEMENTS = "table|tr|th|td|pre|code|ul|ol|li|h[1-6]|img|em|strong"
 
 

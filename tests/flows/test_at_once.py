@@ -17,6 +17,8 @@ from tests.bundles import bundle
 from tests.flows.test_cli import start, until
 from tests.stores import Store
 
+pytestmark = pytest.mark.slow
+
 PREPARE = """\
 import os, select
 from competitions.preparing.declaration import Preparation

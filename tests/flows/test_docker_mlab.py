@@ -29,7 +29,7 @@ from tests.stores import Store
 
 __all__ = ["base_image"]
 
-pytestmark = [pytest.mark.service("docker"), pytest.mark.usefixtures("base_image")]
+pytestmark = [pytest.mark.slow, pytest.mark.service("docker"), pytest.mark.usefixtures("base_image")]
 STAND_IN = Path(__file__).parents[1] / "sandbox" / "agents" / "stand_in"
 STEPS: list[tuple[str, dict[str, str]]] = [
     ("List Files", {"dir_path": "data"}),

@@ -29,6 +29,7 @@ from tests.stores import Store
 
 BASE = os.environ.get("OPENHANDS_BASE")
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.service("docker"),
     pytest.mark.skipif(BASE is None, reason="its image takes ten minutes: name a base image in OPENHANDS_BASE"),
 ]

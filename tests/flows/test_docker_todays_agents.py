@@ -23,7 +23,7 @@ from tests.stores import Store
 
 __all__ = ["base_image"]
 
-pytestmark = [pytest.mark.service("docker"), pytest.mark.usefixtures("base_image")]
+pytestmark = [pytest.mark.slow, pytest.mark.service("docker"), pytest.mark.usefixtures("base_image")]
 PROGRAM = "cp /home/data/sample_submission.csv /home/submission/submission.csv; echo done-by-the-shell; date > made.txt"
 
 

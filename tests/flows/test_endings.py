@@ -13,6 +13,8 @@ from flows.cli import main
 from tests.agents import write_agent
 from tests.stores import Store
 
+pytestmark = pytest.mark.slow
+
 
 def run(store: Store, agent: Path, capfd: pytest.CaptureFixture[str], *more: str) -> tuple[int, list[str]]:
     capfd.readouterr()

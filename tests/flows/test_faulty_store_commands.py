@@ -18,6 +18,8 @@ from tests.s3.faults import ALWAYS
 from tests.s3.fixtures import FaultyBucket
 from tests.stores import put_dataset
 
+pytestmark = pytest.mark.slow
+
 RECORDED = Path(__file__).parents[1] / "storage" / "runs" / "version_1"
 COMMANDS = {
     "ls": ["ls"],

@@ -29,6 +29,8 @@ from tests.grading.page.browser import Browser
 from tests.prefect_home import make_home
 from tests.waiting import until
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def fetched() -> Iterator[tuple[str, list[str]]]:

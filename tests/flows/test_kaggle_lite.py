@@ -18,6 +18,8 @@ from tests.kaggle_server import Fault, KaggleServer
 from tests.kaggle_server.server import RULES
 from tests.stores import Store
 
+pytestmark = pytest.mark.slow
+
 FORBIDDEN = "dogs-vs-cats-redux-kernels-edition"
 
 

@@ -16,6 +16,8 @@ from storage.tables import read_table
 from tests.prefect_home import make_home
 from tests.stores import Store
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 ASCII = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
 

@@ -23,6 +23,8 @@ from tests.competitions.test_registry import copy_of
 from tests.disks import SmallDisk
 from tests.stores import Store
 
+pytestmark = pytest.mark.slow
+
 IDS = ["diabetes", "digits"]
 
 

@@ -7,6 +7,7 @@ from functools import lru_cache
 
 import pandas as pd
 import pytest
+from _pytest.mark import ParameterSet
 
 from competitions import registry
 from competitions.editions import EDITIONS, Edition
@@ -15,18 +16,30 @@ from grading.selfcheck.checks import CHECKS, Subject
 from tests.parity.editions import fixed_in_v2
 from tests.prepared import PreparedCompetitions
 
-SLOW = ("hostile", "validity")
+LONG_CHECKS = ("hostile", "validity")
+SHAPES = {
+    "spaceship-titanic",  # one label a row
+    "leaf-classification",  # class probabilities
+    "dogs-vs-cats-redux-kernels-edition",  # images
+    "mlsp-2013-birds",  # sounds, several labels
+    "tweet-sentiment-extraction",  # text
+    "AI4Code",  # one JSON file an example
+    "uw-madison-gi-tract-image-segmentation",  # masks
+    "siim-covid19-detection",  # boxes
+}
+"""One competition of each shape: `make test` checks these, and `make test-all` the others."""
 ALL = [registry.get(name) for name in registry.list()]
 
 
-def cases() -> Iterator[tuple[str, Edition, str]]:
-    """Every check in edition v1, and in v2 where that fixes something; the slow one only where it fixes the grader."""
+def cases() -> Iterator[ParameterSet]:
+    """Every check in edition v1, and in v2 where that fixes something; the long ones only where it fixes the grader."""
     for competition in ALL:
         prepares, grades = (fixed_in_v2(competition, part) for part in ("prepare", "grade"))
+        marks = [] if competition.id in SHAPES else [pytest.mark.slow]
         for check in CHECKS:
-            yield competition.id, "v1", check
-            if grades or (prepares and check not in SLOW):
-                yield competition.id, "v2", check
+            yield pytest.param(competition.id, "v1", check, marks=marks)
+            if grades or (prepares and check not in LONG_CHECKS):
+                yield pytest.param(competition.id, "v2", check, marks=marks)
 
 
 @pytest.fixture(scope="module")
@@ -35,8 +48,9 @@ def subject_of(prepared: PreparedCompetitions) -> Callable[[str, Edition], Subje
 
     @lru_cache(maxsize=len(EDITIONS))
     def subject(competition_id: str, edition: Edition) -> Subject:
-        found = prepared.get(competition_id, edition)
-        return Subject(found.competition, found.path, pd.read_parquet(found.path / "manifest.parquet"), edition)
+        prepared_competition = prepared.get(competition_id, edition)
+        path = prepared_competition.path
+        return Subject(prepared_competition.competition, path, pd.read_parquet(path / "manifest.parquet"), edition)
 
     return subject
 

@@ -16,6 +16,8 @@ from grading import InvalidSubmission
 from tests.parity.editions import fixed_in_v2
 from tests.prepared import Prepared, PreparedCompetitions
 
+pytestmark = pytest.mark.slow
+
 COMPETITIONS = [name for name in registry.list() if registry.get(name).facts.complexity != "demo"]
 ODD_CELLS = ("", "1e400", "7", "two words", "1_0")
 AS_OBJECTS = (

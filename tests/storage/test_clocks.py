@@ -22,6 +22,8 @@ from storage.writers import StoreError
 from tests.s3.fixtures import FaultyBucket
 from tests.waiting import until
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 HOUR = 3600.0
 KILLED = """

@@ -27,6 +27,8 @@ from tests.bundles import bundle
 from tests.s3.faults import ALWAYS
 from tests.s3.fixtures import FaultyBucket
 
+pytestmark = pytest.mark.slow
+
 CONTENT = b"content " * 40_000
 
 

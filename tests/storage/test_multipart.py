@@ -17,6 +17,8 @@ from storage.writers import Destination
 from tests.s3.fixtures import Bucket, FaultyBucket
 from tests.waiting import until
 
+pytestmark = pytest.mark.slow
+
 MIB = 1 << 20
 SMALLEST = 5 * MIB  # that S3 servers accept, except for the last part
 

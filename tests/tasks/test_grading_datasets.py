@@ -31,6 +31,8 @@ from tasks.wiring.requests import GradeRequest, RunRequest
 from tests.competitions.test_registry import copy_of
 from tests.stores import Store, put_dataset
 
+pytestmark = pytest.mark.slow
+
 COPY_DESCRIPTION = """#!/bin/sh
 cp "$DATA_DIR/description.md" "$LOGS_DIR/"; echo "$COMPETITION_ID" > "$LOGS_DIR/id"
 cp "$SAMPLE_SUBMISSION" "$SUBMISSION_DIR/submission.csv"

@@ -26,7 +26,12 @@ from tests.waiting import until
 
 __all__ = ["base_image"]
 
-pytestmark = [pytest.mark.timeout(900), pytest.mark.service("docker"), pytest.mark.usefixtures("base_image")]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(900),
+    pytest.mark.service("docker"),
+    pytest.mark.usefixtures("base_image"),
+]
 SUBMIT = "cp /home/data/sample_submission.csv /home/submission/submission.csv; echo done-by-the-shell; date > made.txt"
 TRAIN = "touch /home/tmp/works; sleep 3600"
 LIMIT = 1800

@@ -22,6 +22,8 @@ from tests.flows.gates import Gate
 from tests.s3.fixtures import Bucket
 from tests.waiting import until
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 IDS = ("breast-cancer", "diabetes", "digits")
 ORCHESTRATOR = """

@@ -22,6 +22,8 @@ from competitions.preparing.archives import containers, nested
 from competitions.preparing.archives.containers import TarContainer, open_container
 from competitions.preparing.archives.readahead import ReadAhead
 
+pytestmark = pytest.mark.slow
+
 FILES = {f"folder/{number}.bin": bytes([number]) * (700_000 * number) for number in range(6)}
 
 

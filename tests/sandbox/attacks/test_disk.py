@@ -14,6 +14,8 @@ from sandbox.supervision.disk import DiskUse, nameless_bytes
 from tests.sandbox.attacks.conftest import HANDS_IN, Hostile, python
 from tests.waiting import until
 
+pytestmark = pytest.mark.slow
+
 LIMIT = 16 * MIB
 
 

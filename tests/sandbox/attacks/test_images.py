@@ -21,7 +21,7 @@ from sandbox.errors import AgentError, BuildError
 from sandbox.world.layout import NO_GPUS
 from tests.sandbox.attacks.conftest import HANDS_IN, Hostile
 
-pytestmark = pytest.mark.service("docker")
+pytestmark = [pytest.mark.slow, pytest.mark.service("docker")]
 
 
 @pytest.fixture

@@ -22,6 +22,8 @@ from tests.s3.fixtures import Bucket
 from tests.sandbox.attacks.conftest import HANDS_IN, Hostile, layout_of, python
 from tests.sandbox.conftest import Run
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def treasure(tmp_path: Path) -> Path:

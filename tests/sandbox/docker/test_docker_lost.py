@@ -32,6 +32,8 @@ from tests.processes import descendants
 from tests.sandbox.docker.conftest import Waiting, remains_of
 from tests.waiting import until
 
+pytestmark = pytest.mark.slow
+
 WAITS = 'echo begun\nuntil [ -e "$SUBMISSION_DIR/go" ]; do sleep 0.1; done\n'
 
 

@@ -29,6 +29,8 @@ from sandbox.supervision.control import Layout
 from tests.sandbox.docker.conftest import ROOT, Waiting, remains_of
 from tests.waiting import until
 
+pytestmark = pytest.mark.slow
+
 HANDS_IN = 'echo begun >>"$LOGS_DIR/starts"; echo begun; printf "id,label\\n1,1\\n" >"$SUBMISSION_DIR/submission.csv"\n'
 
 

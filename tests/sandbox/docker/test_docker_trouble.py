@@ -22,6 +22,8 @@ from sandbox.errors import BackendError, BuildError, PrivilegedAgentRefused
 from sandbox.isolation import Isolation
 from tests.sandbox.docker.conftest import Relay, Waiting, remains_of
 
+pytestmark = pytest.mark.slow
+
 
 def one_line(caught: pytest.ExceptionInfo[BackendError]) -> str:
     assert "\n" not in str(caught.value)

@@ -16,6 +16,8 @@ from storage.datasets.recipe import Recipe
 from tests.parity.packs import members
 from tests.prepared import PreparedCompetitions
 
+pytestmark = pytest.mark.slow
+
 DIFFERENT = [name for name in registry.list() if registry.get(name).files_of("v2") == "v2"]
 """Competitions of which v2 has other files than v1; of the others it has the same dataset."""
 

@@ -25,6 +25,8 @@ from tests.s3.fixtures import Bucket, FaultyBucket
 from tests.stores import put_dataset
 from tests.waiting import until
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[3]
 HOUR = 3600.0
 USER = """

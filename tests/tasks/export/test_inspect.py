@@ -18,7 +18,7 @@ from tests.stores import Store
 from tests.tasks.export.groups import CONVERSATION, GROUP, asked, dataset, group, mlebench
 
 __all__ = ["asked", "dataset", "group"]
-pytestmark = pytest.mark.service("readers")
+pytestmark = [pytest.mark.slow, pytest.mark.service("readers")]
 
 READ = """
 import json, sys
