@@ -27,9 +27,8 @@ from competitions import registry
 from competitions.preparing.declaration import Preparation
 from competitions.preparing.download import Download
 from storage.datasets.execute import execute
-from storage.datasets.fetch import fetch_all
-from storage.datasets.plan import in_storage_order, split_copies
-from storage.datasets.work import Copies, group_copies
+from storage.datasets.local_copy import fetch_all
+from storage.datasets.plan import Copies, group_copies, in_storage_order, split_copies
 from storage.remote import set_fsspec_defaults
 from storage.store import Store
 from storage.writers import BLOCK, Destination, HashingWriter

@@ -11,8 +11,8 @@ from competitions import registry
 from storage.dataset import Dataset
 from storage.datasets.commit import MARKER
 from storage.datasets.current import make_current
-from storage.datasets.prepared import VERIFIED, verified_record
-from storage.datasets.recipe import recipe_of
+from storage.datasets.job import recipe_of
+from storage.datasets.verify import VERIFIED, verified_record
 from storage.sources.local import Local
 from storage.store import Store
 

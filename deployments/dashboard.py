@@ -9,9 +9,9 @@ import os
 from typing import Any
 
 from common.settings import get_settings
-from storage.datasets.dashboard import guard
+from storage.datasets.cluster_access import guard_dashboard
 
 
 def dask_setup(scheduler: Any) -> None:
     """Called by Dask when the scheduler starts. Raises `KeyError` if there is no login: it does not start then."""
-    guard(scheduler, os.environ["PREFECT_API_AUTH_STRING"], get_settings().server_hosts)
+    guard_dashboard(scheduler, os.environ["PREFECT_API_AUTH_STRING"], get_settings().server_hosts)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from common.errors import UserError
 from deployments.deploy import POOL, deploy
-from storage.datasets.encryption import write_certificate
+from storage.datasets.cluster_access import write_certificate
 from storage.store import Store
 from tasks.wiring.context import open_store
 

@@ -25,8 +25,9 @@ from common import starting
 from common.guard import HOST, listen, new_credential, write_private
 from deployments.background import BackgroundProcesses, ServiceError, free_port
 from deployments.server import CREDENTIAL, answers, ask, start_server
-from storage.datasets import encryption
-from storage.datasets.cluster import ONE_MACHINE, worker_memory
+from storage.datasets.cluster import worker_memory
+from storage.datasets.cluster_access import certificate_environment, certificate_security, write_certificate
+from storage.datasets.workers import ONE_MACHINE
 
 _POOL = "mlebench"
 
@@ -85,7 +86,7 @@ class Installation:
 
     def dask_environment(self) -> dict[str, str]:
         """The environment of a process that prepares on the Dask cluster of this installation."""
-        return {"MLEBENCH_DASK_ADDRESS": self.dask_address(), **encryption.environment(self.certificate)}
+        return {"MLEBENCH_DASK_ADDRESS": self.dask_address(), **certificate_environment(self.certificate)}
 
     def up(self) -> None:
         """Start the services that are not running, in the order of their dependencies, and register the deployments."""
@@ -143,18 +144,18 @@ class Installation:
 
     def _start_scheduler(self) -> None:
         self.scheduler_file.unlink(missing_ok=True)
-        encryption.write_certificate(self.certificate)
+        write_certificate(self.certificate)
         command = starting.command("distributed.cli.dask_scheduler", "--host", HOST, "--port", "0", "--protocol", "tls")
         command += ["--dashboard-address", f"{HOST}:0", "--scheduler-file", str(self.scheduler_file)]
         command += ["--preload", "deployments.dashboard"]
-        env = encryption.environment(self.certificate) | {CREDENTIAL: self.credential}
+        env = certificate_environment(self.certificate) | {CREDENTIAL: self.credential}
         self.processes.start("dask-scheduler", command, env, lambda: bool(self.dask_address()))
 
     def _start_dask_workers(self) -> None:
         command = starting.command("distributed.cli.dask_worker", self.dask_address())
         # They have an HTTP server even without a dashboard. It says nothing, and not to other machines.
         command += ["--no-dashboard", "--dashboard-address", f"{HOST}:0"]
-        env = encryption.environment(self.certificate) | {"DASK_DISTRIBUTED__WORKER__HTTP__ROUTES": "[]"}
+        env = certificate_environment(self.certificate) | {"DASK_DISTRIBUTED__WORKER__HTTP__ROUTES": "[]"}
         command += ["--nworkers", str(self.dask_workers), "--nthreads", "1", "--host", HOST]
         command += ["--memory-limit", str(worker_memory(self.dask_workers, psutil.virtual_memory().total))]
         # By this name they know that the memory is theirs together, so that only as many declare as have room.
@@ -164,7 +165,7 @@ class Installation:
     def _dask_worker_count(self) -> int:
         from distributed import Client
 
-        security = encryption.security(self.certificate)
+        security = certificate_security(self.certificate)
         with Client(self.dask_address(), timeout="5s", set_as_default=False, security=security) as client:
             return len(client.scheduler_info(n_workers=-1)["workers"])
 

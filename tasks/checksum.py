@@ -10,7 +10,7 @@ from common import progress
 from competitions import registry
 from competitions.editions import EDITIONS, Edition
 from storage.dataset import Dataset
-from storage.datasets.prepared import check_dataset, is_verified
+from storage.datasets.verify import check_dataset, is_verified
 from storage.lease import download_lease, lease, prepare_lease
 from storage.sources.acquire import discard_archive
 from storage.sources.wants import wanted

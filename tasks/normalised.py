@@ -14,7 +14,7 @@ from competitions.errors import UnknownCompetition
 from grading.medals import Thresholds
 from grading.statistics.seeds import mean
 from storage.dataset import Dataset
-from storage.datasets.prepared import local_copy
+from storage.datasets.local_copy import local_copy
 from storage.store import Store
 from tasks.wiring.context import local_cache
 from tasks.wiring.grades import process_graders

@@ -20,10 +20,9 @@ from competitions import registry
 from competitions.editions import EDITIONS, Edition
 from storage.dataset import Dataset
 from storage.datasets.current import find, make_current, read_current, share
-from storage.datasets.job import Job
+from storage.datasets.job import Job, Recipe, recipe_of
 from storage.datasets.materialise import Executor, Progress, Serial, materialise
-from storage.datasets.prove import difference
-from storage.datasets.recipe import Recipe, recipe_of
+from storage.datasets.reuse import difference
 from storage.datasets.uses import use
 from storage.lease import lease, prepare_lease
 from storage.sources.wants import no_longer_wanted

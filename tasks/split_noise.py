@@ -14,7 +14,7 @@ from competitions import registry
 from grading.medals import Thresholds
 from grading.statistics.split_noise import split_noise
 from grading.workers.halves import DRAWS, SECONDS, Halves
-from storage.datasets.prepared import local_copy
+from storage.datasets.local_copy import local_copy
 from storage.runs.folders import StoredRun, runs_of
 from storage.runs.records import GradeRecord
 from storage.store import Store

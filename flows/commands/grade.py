@@ -178,8 +178,8 @@ def _grade(
     chosen leaderboard was not fetched.
     """
     from grading.workers import GradingPool
-    from storage.datasets.answers import answers_to, require_consistent
-    from storage.datasets.prepared import local_copy
+    from storage.datasets.local_copy import local_copy
+    from storage.datasets.prepared import answers_to, require_consistent
     from tasks.wiring.context import local_cache
     from tasks.wiring.grades import chosen_thresholds, parsed_answers
 

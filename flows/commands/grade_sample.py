@@ -25,7 +25,7 @@ def command(submission: Path, competition_id: str, grading: GradingOptions, stor
     competition = registry.get(competition_id)
     from storage.dataset import Dataset
     from storage.datasets.current import require
-    from storage.datasets.prepared import local_copy
+    from storage.datasets.local_copy import local_copy
     from tasks.wiring.context import local_cache
     from tasks.wiring.grades import chosen_thresholds, process_graders
 

@@ -194,7 +194,7 @@ def check_dask(settings: Settings) -> Finding:
             "dask",
             "fail",
             f"{settings.dask_address} has no workers",
-            "dask worker ADDRESS --preload storage.datasets.preloaded starts one",
+            "dask worker ADDRESS starts one",
         )
     text = f"{settings.dask_address} with {workers} workers"
     if settings.dask_address.startswith("tcp:"):

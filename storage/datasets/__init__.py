@@ -1,17 +1,28 @@
 """The engine that prepares datasets, and access to the prepared datasets of a store.
 
-job          specification of a dataset to prepare
-materialise  from declaration to committed files
-helpers      processes that copy files beside this one
-work         the files to write, as values
-execute      single operations, with the help of archives, zipwriter and memory
-plan         chunks of bounded size, as values
-drafts       what an edition declares together with another one
-checkpoint   finished chunks, so that an interrupted run resumes
-manifest     one row per file
-cluster      Dask clusters
-prepared     datasets of a store: committed content, local copies
-verify       checksums
+job             what to prepare: recipes and jobs
+materialise     from declaration to committed files: the steps of preparing
+declare         run prepare.py, write what it computes, save the plan
+plan            the files to write, and their division into chunks
+execute         write the files of a chunk
+archives        zip, tar and 7z archives of members of a download
+write_order     files whose order of writing would show their labels
+reuse           what a dataset of the same download has already
+manifest        one row per file
+journal         finished chunks of a preparation, so that an interrupted one is resumed
+commit          manifest and commit marker
+cluster         Dask: clusters, and an executor
+workers         Dask: set-up of workers, and proof that they run the same code
+cluster_access  Dask: certificates, and the login of the dashboard
+helpers         processes that copy files beside this one
+zipwriter       zip archives, written sequentially
+
+current         which dataset of a competition is current
+prepared        what is prepared, and whether preparing would change it
+verify          checksums
+local_copy      local copies of datasets in an object store
+uses            who uses a dataset, and removal of those that nobody uses
+adopt           datasets that the published benchmark has prepared
 """
 
 from __future__ import annotations

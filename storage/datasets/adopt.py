@@ -22,15 +22,13 @@ from common.units import listed
 from competitions.competition import Competition
 from competitions.editions import Edition
 from storage.dataset import Dataset
-from storage.datasets.checkpoint import DRAFTS
 from storage.datasets.commit import DESCRIPTION, commit
 from storage.datasets.current import find, make_current, read_current
-from storage.datasets.job import Job
+from storage.datasets.job import ADOPTED, Job, Recipe
+from storage.datasets.journal import DRAFTS
 from storage.datasets.manifest import Done, columns_of, manifest_of, table_of
 from storage.datasets.materialise import Progress
-from storage.datasets.prepared import check_dataset
-from storage.datasets.recipe import ADOPTED, Recipe
-from storage.datasets.verify import ChecksumMismatch
+from storage.datasets.verify import ChecksumMismatch, check_dataset
 from storage.keys import content_key_of_rows
 from storage.lease import lease, prepare_lease
 from storage.sources.kaggle.pages import OFFICIAL

@@ -20,11 +20,8 @@ from common.guard import HOST, new_credential
 
 _LOOK_SECONDS = 5.0
 _SAY_SECONDS = 60.0
-_PRELOAD = ["storage.datasets.preloaded"]
 _own: dict[str, Any] = {}
 """The certificates (`distributed.Security`) of this process's local clusters, by address."""
-ONE_MACHINE = "mlebench"
-"""Name of workers that share the memory of one machine among them: they are mlebench-0, mlebench-1 and so on."""
 _log = logging.getLogger(__name__)
 
 
@@ -73,7 +70,7 @@ def cluster(
         ClusterError: no scheduler answers at `address`.
         CodeMismatch: workers run other code or other versions of libraries than this process.
     """
-    from storage.datasets.dashboard import guard
+    from storage.datasets.cluster_access import guard_dashboard
     from storage.datasets.workers import WorkerSetup, declaring_at_once
 
     if address:
@@ -121,7 +118,7 @@ def cluster(
             _set_up(client, WorkerSetup(set_up, declaring=declaring_at_once()))
             if dashboard:
                 login = opened.enter_context(tempfile.NamedTemporaryFile("w+", prefix="mlebench-login-"))  # mode 0600
-                guard(local.scheduler, credential := new_credential())
+                guard_dashboard(local.scheduler, credential := new_credential())
                 login.write(credential + "\n")
                 login.flush()
                 _report_dashboard(client, lambda link: on_dashboard(f"{link} (login: {login.name})"))
@@ -155,7 +152,9 @@ def _prepare_forkserver() -> None:
     """
     import distributed.utils
 
-    multiprocessing.get_context("forkserver").set_forkserver_preload(_PRELOAD)
+    from storage.datasets.workers import PRELOADED
+
+    multiprocessing.get_context("forkserver").set_forkserver_preload(list(PRELOADED))
     distributed.utils._forkserver_preload_set = True
 
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from common import plain_json
 from common.concurrency import parallel_map
-from storage.datasets.checkpoint import FOLDER
-from storage.datasets.traces import remove_traces
+from storage.datasets.journal import FOLDER
+from storage.datasets.write_order import remove_traces
 from storage.writers import Destination
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from common.errors import UserError
 from competitions.editions import EDITIONS, Edition
 from storage.dataset import Dataset
 from storage.datasets.commit import MARKER
-from storage.datasets.recipe import ADOPTED, Recipe
+from storage.datasets.job import ADOPTED, Recipe
 from storage.store import Store
 
 CURRENT = "current.json"

@@ -16,7 +16,7 @@ from competitions.preparing.declaration import Archive, Content, Derived, Pass
 from competitions.preparing.download import Download
 from storage.datasets.archives import Containers, Passing, Takers, begun, build, takers_of
 from storage.datasets.manifest import Columns, Done, columns_of, joined
-from storage.datasets.work import Copies, Same, Several, Task, Work, by_pass, pass_of
+from storage.datasets.plan import Copies, Same, Several, Task, Work, by_pass, pass_of
 from storage.writers import IN_FLIGHT, UPLOADS, WHOLE, Destination, HashingWriter, Written
 
 if TYPE_CHECKING:

@@ -23,11 +23,10 @@ from competitions.preparing.archives.containers import ARCHIVE_SUFFIXES
 from competitions.preparing.archives.zips import ZipContainer
 from competitions.preparing.declaration import Archive
 from competitions.preparing.download import Download, Member
-from storage.datasets.checkpoint import DRAFTS
 from storage.datasets.execute import execute
+from storage.datasets.journal import DRAFTS
 from storage.datasets.manifest import Columns, table_of
-from storage.datasets.plan import Chunk, unpack
-from storage.datasets.work import Copies, Several, Task
+from storage.datasets.plan import Chunk, Copies, Several, Task, unpack
 from storage.writers import Destination
 
 if TYPE_CHECKING:

@@ -1,27 +1,88 @@
-"""Jobs, which specify a dataset to prepare, and the interface of a competition that the engine needs."""
+"""What to prepare: recipes, which decide the bytes of a dataset, and jobs, which are sent to workers."""
 
 from __future__ import annotations
 
 import contextlib
 import gc
 import socket
+import sys
 import weakref
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from functools import lru_cache
+from dataclasses import asdict, dataclass, field
+from functools import cache, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from common.errors import UserError
+from common.heap import release_freed_memory
 from common.locations import local_path
+from competitions import registry
+from competitions.competition import Competition
 from competitions.editions import EDITIONS, Edition
 from competitions.facts import CompetitionFacts
+from competitions.fingerprints import digest, libraries_of, module_file, shown
 from competitions.preparing.declaration import Preparation
 from competitions.preparing.download import Download
-from storage.datasets.recipe import Recipe
+from storage.keys import content_key
 
-if TYPE_CHECKING:
-    from competitions.competition import Competition
+# The modules of the engine that decide bytes. The others move bytes, and decide where they are written and when.
+ENGINE = ("storage.datasets.archives", "storage.datasets.zipwriter")
+
+ADOPTED = "published"
+"""The `code` of a dataset that the published benchmark prepared. Its `download` stands for the adopted files."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What a dataset is made of.
+
+    Args:
+        edition: edition of the benchmark, the first of those that have the same files.
+        download: hash of the downloaded archive.
+        code: fingerprint of the code that prepares the competition, with the versions of its libraries.
+        params: the parameters of prepare.py.
+    """
+
+    edition: Edition
+    download: str
+    code: str
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def key(self) -> str:
+        """Content key, also of the dataset that is made by this recipe first."""
+        return content_key("dataset", self.edition, self.download, self.code, self.params)
+
+    def same_inputs(self, other: Recipe) -> bool:
+        """Whether both are made from the same download with the same parameters, perhaps by different code."""
+        return (self.download, self.params) == (other.download, other.params)
+
+    def to_json(self) -> dict[str, Any]:
+        """The recipe as JSON values."""
+        return asdict(self)
+
+
+def recipe_of(
+    competition: Competition, download_hash: str, edition: Edition, params: Mapping[str, Any] | None = None
+) -> Recipe:
+    """The recipe by which the code of this process makes a dataset. `params` override those of competition.yaml.
+
+    A parameter that is null changes nothing, so it is no part of the recipe.
+    """
+    given = {name: value for name, value in competition.params(params).items() if value is not None}
+    return Recipe(competition.files_of(edition), download_hash, code_of(competition), given)
+
+
+def code_of(competition: Competition) -> str:
+    """Fingerprint of the code that decides the bytes of a competition's datasets, and of its libraries."""
+    return content_key(competition.fingerprint("prepare"), engine_fingerprint())
+
+
+@cache  # the engine does not change while a process runs
+def engine_fingerprint() -> str:
+    """Fingerprint of the modules in `ENGINE` and of the libraries that they import."""
+    files = {shown(path): path for path in map(module_file, ENGINE)}
+    return digest("engine", files, {name for path in files.values() for name in libraries_of(path)})
 
 
 class Preparable(Protocol):
@@ -92,16 +153,13 @@ class Job:
             raise UserError(f"unknown edition {self.edition!r}; editions are {', '.join(EDITIONS)}")
 
     @property
-    def checkpoint(self) -> str:
-        """Name of the checkpoint: what is taken from another dataset is part of the plan."""
+    def journal(self) -> str:
+        """Name of the journal: what is taken from another dataset is part of the plan."""
         return f"{self.key}-{self.like.rpartition('/')[2]}" if self.like else self.key
 
 
 def load_competition(job: Job) -> Preparable:
     """Load the competition of a job from its folder, or from the registry by its id."""
-    from competitions import registry
-    from competitions.competition import Competition
-
     competition = Competition.load(Path(job.folder)) if job.folder else registry.get(job.competition_id)
     if job.code and _loaded_code(competition) != job.code:
         raise CodeMismatch(
@@ -147,3 +205,10 @@ def _open_download(raw: str, _hash: str, _identity: tuple[int, ...]) -> Download
     download = Download.open(raw)
     _opened.add(download)
     return download
+
+
+def release_memory() -> None:
+    """Make Arrow and the C library return freed memory to the system."""
+    if "pyarrow" in sys.modules:
+        sys.modules["pyarrow"].default_memory_pool().release_unused()
+    release_freed_memory()

@@ -3,7 +3,7 @@
 The steps of preparing one competition into a directory (a local path or fsspec URL):
 
 1. `declare` runs prepare.py on one worker, writes what prepare.py computed (tables and other content), divides the rest
-   (copies, archives of members, derived files) into chunks of bounded size, and saves them in the checkpoint.
+   (copies, archives of members, derived files) into chunks of bounded size, and saves them in the journal.
 2. The executor runs the chunks, in this process or on Dask. A worker receives the job (competition, edition,
    source URL, destination URL) and the number of a chunk.
 3. The manifest (Parquet) and finally the commit marker are written. A dataset without the marker is treated as missing.
@@ -12,7 +12,7 @@ The directory of a job with a key belongs to that key alone. Once it is committe
 its marker returns the manifest. Until then nothing in it is removed either, because equal keys mean equal bytes, and
 agents may still read a dataset whose marker was removed because a file was damaged. The files are replaced one by one.
 
-The checkpoint (`.progress/<key>/`) has the manifest rows of every finished chunk, so that a killed run can be resumed.
+The journal (`.progress/<key>/`) has the manifest rows of every finished chunk, so that a killed run can be resumed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from storage.datasets.checkpoint import DRAFTS, Checkpoint, Size
 from storage.datasets.commit import (
     bytes_of,
     clear_destination,
@@ -32,9 +31,10 @@ from storage.datasets.commit import (
 from storage.datasets.declare import declare, run_prepare
 from storage.datasets.execute import execute
 from storage.datasets.job import Job, download_of, load_competition
+from storage.datasets.journal import DRAFTS, Journal, Size
 from storage.datasets.manifest import Columns, columns_of, manifest_of, table_of
 from storage.datasets.plan import Chunk, plan, unpack
-from storage.datasets.traces import hidden_paths, written_in_order
+from storage.datasets.write_order import hidden_paths, written_in_order
 from storage.writers import Destination
 
 if TYPE_CHECKING:
@@ -95,17 +95,17 @@ def materialise(
     """
     executor = executor or Serial()
     destination = Destination(job.out, DRAFTS)
-    checkpoint = Checkpoint(destination, job.checkpoint)
+    journal = Journal(destination, job.journal)
     if job.key:
         if is_complete(destination, job):
             return read_manifest_of(destination)
     else:
         remove_commit_marker(destination)
         clear_destination(destination)
-    done, sizes = checkpoint.load() if job.key else ({}, None)
+    done, sizes = journal.load() if job.key else ({}, None)
     if sizes is None:
         next(iter(executor.map(declare, [job], heavy=True)))
-        done, sizes = checkpoint.load()
+        done, sizes = journal.load()
         assert sizes is not None
     counter = _Counter(done, sizes, on_progress)
     todo = [number for number in range(len(sizes)) if f"{number}" not in done]
@@ -115,13 +115,13 @@ def materialise(
     manifest = manifest_of(done.values())
     if before_commit:
         before_commit()
-    commit(destination, manifest, job, checkpoint.load_left_out())
-    checkpoint.clear()
+    commit(destination, manifest, job, journal.load_left_out())
+    journal.clear()
     return manifest
 
 
 def materialise_here(job: Job) -> pa.Table:
-    """`materialise` for a job without a key, by this process and helpers on this machine, without a checkpoint.
+    """`materialise` for a job without a key, by this process and helpers on this machine, without a journal.
 
     Helpers copy files and build archives while this process formats the tables.
 
@@ -153,7 +153,7 @@ def materialise_here(job: Job) -> pa.Table:
             del declared  # frees tables, which may be large
             manifest = manifest_of([table_of(rows), *finish()])
     commit(destination, manifest, job, left_out, hidden)
-    Checkpoint(destination, job.checkpoint).clear()
+    Journal(destination, job.journal).clear()
     return manifest
 
 
@@ -166,11 +166,11 @@ def run_chunk(number: int, job: Job) -> tuple[int, Columns]:
     destination = Destination(job.out, DRAFTS)
     if job.key and is_complete(destination, job):
         return number, columns_of([])
-    checkpoint = Checkpoint(destination, job.checkpoint)
-    task = unpack(checkpoint.load_task(number))
+    journal = Journal(destination, job.journal)
+    task = unpack(journal.load_task(number))
     rows = execute([task], load_competition(job), download_of(job), destination)
     destination.sync()  # on the host that wrote it, before the note says that it is there
-    checkpoint.save_rows(f"{number}", rows)
+    journal.save_rows(f"{number}", rows)
     return number, rows
 
 

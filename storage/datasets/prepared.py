@@ -1,37 +1,25 @@
-"""Prepared datasets of a store: their committed and verified content, and local copies."""
+"""What is prepared in a store, whether preparing would change it, and which dataset has the answers to a run."""
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from common.errors import UserError
-from common.units import listed
 from competitions import registry
 from competitions.editions import Edition
 from competitions.preparing.declaration import LeftOut
-from storage.cache import Cache
 from storage.dataset import Dataset
-from storage.datasets.commit import DESCRIPTION, MARKER
-from storage.datasets.current import Current, competitions_of, find, read_current, read_marker, require
-from storage.datasets.fetch import fetch_all
-from storage.datasets.job import Preparable
-from storage.datasets.recipe import code_of, recipe_of
-from storage.datasets.uses import use
-from storage.datasets.verify import ChecksumMismatch, published_checksums, read_manifest, verify
-from storage.keys import content_key, content_key_of_rows
-from storage.lease import lease, prepare_lease
+from storage.datasets.current import Current, competitions_of, find, keys_of_shared, read_current, read_marker, require
+from storage.datasets.job import code_of, recipe_of
+from storage.datasets.verify import is_verified
 from storage.sources import RemoteSource, Source
 from storage.sources.acquire import has_archive, recorded
 from storage.store import Store
-from storage.uses import Continuing
 
 _AT_ONCE = 16  # small requests at the same time
-VERIFIED = "verified.json"
 
 
 def committed_key(store: Store, dataset: Dataset) -> str | None:
@@ -59,18 +47,6 @@ def left_out_of(store: Store, competition_id: str, editions: Iterable[Edition]) 
         if edition != "v1"
         for each in left_out(store, Dataset(edition, competition_id))
     )
-
-
-def is_verified(store: Store, dataset: Dataset, competition: Preparable) -> bool:
-    """Whether the dataset with this key has passed `check_dataset` with the present checksums of the competition."""
-    found = find(store, dataset)
-    record = store.read_json(f"{store.prepared(found)}/{VERIFIED}") if found else None
-    return found is not None and record is not None and record == verified_record(found, competition)
-
-
-def verified_record(dataset: Dataset, competition: Preparable) -> dict[str, Any]:
-    """The content of `verified.json` of a dataset that has passed; checksums that are added later are not in it."""
-    return {"key": dataset.key, "checksums": content_key(published_checksums(dataset, competition))}
 
 
 def is_prepared(
@@ -147,105 +123,58 @@ def _made_by_current_code(current: Current) -> bool:
         return True
 
 
-def check_dataset(store: Store, dataset: Dataset, competition: Preparable) -> int:
-    """Verify a dataset and record that it passed. Returns the number of files compared with published MD5s.
+def answers_to(store: Store, own: Dataset, edition: Edition, what: str) -> Dataset:
+    """The dataset to grade a run with: in its own edition the one that it was made on, in another the current one.
 
-    Raises `ChecksumMismatch` naming files that are damaged or differ from the published benchmark. The commit marker of
-    a damaged dataset is removed, so that no reader finds it and the next preparation writes its files again; they have
-    the same bytes, so agents that still read the others are not disturbed.
-    """
-    found = require(store, dataset)
-    result = verify(store, found, competition)
-    if result.damaged:
-        with lease(store, prepare_lease(found)):
-            result = verify(store, found, competition)  # another process may have mended it meanwhile
-            if result.damaged:
-                store.remove(f"{store.prepared(found)}/{VERIFIED}")
-                store.remove(f"{store.prepared(found)}/{MARKER}")
-    if result.damaged:
-        raise ChecksumMismatch(
-            f"{dataset.competition_id}: {listed(result.damaged)} missing or of the wrong size; run prepare again"
-        )
-    if result.different:
-        raise ChecksumMismatch(
-            f"{dataset.competition_id}: {listed(result.different)} differ from the published benchmark; check that the "
-            "download is the right one, or pass --skip-verification to use the files"
-        )
-    if not is_verified(store, found, competition):
-        store.write_json(f"{store.prepared(found)}/{VERIFIED}", verified_record(found, competition))
-    return result.compared
-
-
-@contextlib.contextmanager
-def local_copy(
-    store: Store,
-    dataset: Dataset,
-    part: str,
-    cache: Cache,
-    continuing: Continuing | None = None,
-    on_wait: Callable[[str], None] = lambda _: None,
-    *,
-    within_limit: bool = False,
-) -> Iterator[Path]:
-    """Provide one part of a dataset locally for the block. Yields the directory that contains the part.
-
-    A local store is used in place. Files of an object store are downloaded to the cache, and their hashes are verified.
+    Where two editions have the same files, both are graded with the same dataset. In another edition with other files,
+    the dataset must be made of the same download with the same parameters, as far as that is known.
 
     Args:
-        store: store of the dataset.
-        dataset: the dataset; without a key the current one.
-        part: "public" or "private".
-        cache: cache for the copy; not used with a local store.
-        continuing: a run that uses the dataset or the copy even if this process is killed.
-        on_wait: told what is waited for: room, or another process that makes the same copy.
-        within_limit: wait until the copy fits within the cache's limit, see `Cache.use`.
+        store: store of the datasets.
+        own: the dataset that the run was made on; without a key it is not known, and the current one is taken.
+        edition: edition to grade in.
+        what: the run, for messages.
 
     Raises:
-        UserError: the dataset is not prepared, or the store's copy is damaged.
+        UserError: there is no such dataset.
     """
-    with use(store, dataset, continuing) as found:
-        here = store.local(store.relative(store.prepared(found)))
-        if here is not None:
-            yield here
-            return
-        manifest = read_manifest(store, found)
-
-        def files() -> Iterator[tuple[str, int, str]]:
-            rows = manifest.rows("part", "path", "bytes", "hash")
-            return ((path, size, digest) for of_part, path, size, digest in rows if of_part == part)
-
-        def fill(folder: Path) -> None:
-            fetch_all(store, f"{store.prepared(found)}/{part}", files(), folder / part)
-
-        size, digest = sum(size for _, size, _ in files()), content_key_of_rows(part, files())
-        with cache.use(
-            digest,
-            label_of(dataset, part),
-            size,
-            fill,
-            continuing=continuing,
-            within_limit=within_limit,
-            on_wait=on_wait,
-        ) as root:
-            if part == "public":
-                _lay_texts_beside(store, found, root / part)
-            yield root
+    if edition == own.edition:
+        found = find(store, own)
+        if found is None and own.key is not None and (now := find(store, replace(own, key=None))):
+            raise UserError(
+                f"{what} was made on the dataset {own.key} of {own}, which {store.root} no longer has (now: "
+                f"{now.key}); its submission cannot be graded with other answers: run the agent again"
+            )
+        return found or require(store, own)
+    if own.key is not None and _same_files(own, edition) and (shared := find(store, replace(own, edition=edition))):
+        return shared
+    other = require(store, Dataset(edition, own.competition_id))
+    theirs = read_current(store, other).own_recipes(other.key)
+    ours = read_current(store, own).own_recipes(own.key)
+    if ours and theirs and not any((a.download, a.params) == (b.download, b.params) for a in ours for b in theirs):
+        raise UserError(
+            f"{what} was made on a dataset of {own} from another download, or with other parameters, than "
+            f"the current dataset of {other}; its submission cannot be graded with those answers"
+        )
+    return other
 
 
-def label_of(dataset: Dataset, part: str) -> str:
-    """The name of a part of a dataset in listings of the cache."""
-    return f"{dataset.competition_id} {dataset.edition} {part}"
+def require_consistent(store: Store, named: Dataset) -> None:
+    """Raise `UserError` if the key of `named` is that of a dataset of another edition, with other files.
+
+    Datasets of editions that share their files, or did so once, have one key in both.
+    """
+    found = find(store, named)
+    if found is None or found.home == named.edition or _same_files(named, found.home):
+        return
+    if found.key not in keys_of_shared(store, named):
+        raise UserError(
+            f"the dataset {named.key} is one of {replace(found, edition=found.home)}, not of {named}: correct the "
+            "edition or the dataset_key"
+        )
 
 
-def _lay_texts_beside(store: Store, dataset: Dataset, folder: Path) -> None:
-    """Lay the descriptions beside the files of a copy. They are not part of the dataset and may be added later."""
-    from storage.sources.kaggle.pages import OFFICIAL
-
-    if not (folder / DESCRIPTION).exists():  # a container needs a file to mount the text of its run over
-        (folder / DESCRIPTION).write_text(registry.get(dataset.competition_id).describe(dataset.edition), "utf-8")
-        (folder / DESCRIPTION).chmod(0o444)  # as the files of the dataset
-    path = store.top.path(store.relative(f"{store.prepared(dataset)}/public/{OFFICIAL}"))
-    if store.top.fs.exists(path):
-        store.top.fs.get_file(path, str(folder / OFFICIAL))
-    else:
-        (folder / OFFICIAL).unlink(missing_ok=True)
+def _same_files(own: Dataset, edition: Edition) -> bool:
+    """Whether an edition has the files of the one that a run was made in."""
+    competition = registry.get(own.competition_id)
+    return competition.files_of(edition) == competition.files_of(own.edition)

@@ -1,6 +1,6 @@
-"""Uses of prepared datasets by agents and graders, so that garbage collection leaves them alone.
+"""Uses of prepared datasets by agents and graders, and the removal of datasets that nobody uses.
 
-They are recorded in `prepared/<edition>/<id>/<key>.uses/`: in a local store as locked files (`storage.uses`), in
+Uses are recorded in `prepared/<edition>/<id>/<key>.uses/`: in a local store as locked files (`storage.uses`), in
 another one as objects that are renewed (`storage.remote_uses`).
 """
 
@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from common.causes import cause_of
 from storage import remote_uses, uses
 from storage.dataset import Dataset
-from storage.datasets.current import USES, require
+from storage.datasets.commit import MARKER
+from storage.datasets.current import USES, all_datasets, current_url, read_current, read_marker, require
 from storage.store import Store
 from storage.uses import Continuing
 
@@ -58,3 +59,42 @@ def _recorded(store: Store, dataset: Dataset, continuing: Continuing | None) -> 
     url = uses_url(store, dataset)
     here = store.local(store.relative(url))
     return uses.use(here, continuing) if here is not None else remote_uses.use(store, url, continuing)
+
+
+def remove_dataset(store: Store, dataset: Dataset) -> bool:
+    """Remove a dataset unless somebody uses it; returns whether it was removed. Hold the lease for preparing it.
+
+    The marker goes first: whoever starts to use the dataset records that before looking for the marker, so that either
+    the use is seen here, or the missing marker there. Of a dataset with the files of another edition, only the note
+    that it has them is removed.
+    """
+    if dataset.files_of:
+        store.remove(current_url(store, dataset))
+        return True
+    marker_url = f"{store.prepared(dataset)}/{MARKER}"
+    marker = read_marker(store, dataset)
+    store.remove(marker_url)
+    if is_used(store, dataset):
+        if marker is not None:
+            store.write_json(marker_url, marker)
+        return False
+    store.remove(store.prepared(dataset))
+    store.remove(f"{store.datasets(dataset)}/{dataset.key}{USES}")
+    _forget(store, dataset)
+    return True
+
+
+def _forget(store: Store, dataset: Dataset) -> None:
+    """Remove `current.json`, and the folder of the competition, if nothing is left to know.
+
+    That other recipes make the same dataset stays known: its runs have its key, and it may be prepared again.
+    """
+    known = read_current(store, dataset)
+    others = any(all_datasets(store, dataset.edition, dataset.competition_id))
+    if known.dataset is not None or others or any(recipe.key != key for recipe, key in known.recipes):
+        return
+    store.remove(current_url(store, dataset))
+    folder = store.local(store.relative(store.datasets(dataset)))
+    with contextlib.suppress(OSError):  # it is not empty; object stores have no folders
+        if folder is not None:
+            folder.rmdir()

@@ -11,17 +11,21 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from common.errors import UserError
+from common.units import listed
 from competitions.preparing.archives.listing import files_below
 from storage.dataset import Dataset
-from storage.datasets.commit import MANIFEST
-from storage.datasets.current import not_prepared
+from storage.datasets.commit import MANIFEST, MARKER
+from storage.datasets.current import find, not_prepared, require
 from storage.datasets.job import Preparable
 from storage.datasets.manifest import StoredManifest
+from storage.keys import content_key
+from storage.lease import lease, prepare_lease
 from storage.store import Store
 from storage.writers import BLOCK
 
 _NAMED = 1_000  # damaged files that are named, at most
 _AT_ONCE = 8  # files read at the same time
+VERIFIED = "verified.json"
 _TABLES = (".csv", ".tsv", ".json", ".jsonl", ".parquet", ".bson")
 
 
@@ -51,6 +55,47 @@ def read_manifest(store: Store, dataset: Dataset) -> StoredManifest:
 def published_checksums(dataset: Dataset, competition: Preparable) -> Mapping[str, str]:
     """The MD5s by path that the prepared files must have: those of the published benchmark, for files of edition v1."""
     return competition.facts.checksums.prepared if dataset.home == "v1" else {}
+
+
+def check_dataset(store: Store, dataset: Dataset, competition: Preparable) -> int:
+    """Verify a dataset and record that it passed. Returns the number of files compared with published MD5s.
+
+    Raises `ChecksumMismatch` naming files that are damaged or differ from the published benchmark. The commit marker of
+    a damaged dataset is removed, so that no reader finds it and the next preparation writes its files again; they have
+    the same bytes, so agents that still read the others are not disturbed.
+    """
+    found = require(store, dataset)
+    result = verify(store, found, competition)
+    if result.damaged:
+        with lease(store, prepare_lease(found)):
+            result = verify(store, found, competition)  # another process may have mended it meanwhile
+            if result.damaged:
+                store.remove(f"{store.prepared(found)}/{VERIFIED}")
+                store.remove(f"{store.prepared(found)}/{MARKER}")
+    if result.damaged:
+        raise ChecksumMismatch(
+            f"{dataset.competition_id}: {listed(result.damaged)} missing or of the wrong size; run prepare again"
+        )
+    if result.different:
+        raise ChecksumMismatch(
+            f"{dataset.competition_id}: {listed(result.different)} differ from the published benchmark; check that the "
+            "download is the right one, or pass --skip-verification to use the files"
+        )
+    if not is_verified(store, found, competition):
+        store.write_json(f"{store.prepared(found)}/{VERIFIED}", verified_record(found, competition))
+    return result.compared
+
+
+def is_verified(store: Store, dataset: Dataset, competition: Preparable) -> bool:
+    """Whether the dataset with this key has passed `check_dataset` with the present checksums of the competition."""
+    found = find(store, dataset)
+    record = store.read_json(f"{store.prepared(found)}/{VERIFIED}") if found else None
+    return found is not None and record is not None and record == verified_record(found, competition)
+
+
+def verified_record(dataset: Dataset, competition: Preparable) -> dict[str, Any]:
+    """The content of `verified.json` of a dataset that has passed; checksums that are added later are not in it."""
+    return {"key": dataset.key, "checksums": content_key(published_checksums(dataset, competition))}
 
 
 def verify(store: Store, dataset: Dataset, competition: Preparable) -> Verification:

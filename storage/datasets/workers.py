@@ -21,9 +21,10 @@ from typing import Any
 
 from distributed.diagnostics.plugin import WorkerPlugin
 
-from storage.datasets.cluster import ONE_MACHINE
 from storage.datasets.job import CodeMismatch
 
+ONE_MACHINE = "mlebench"
+"""Name of workers that share the memory of one machine among them: they are mlebench-0, mlebench-1 and so on."""
 DECLARING = "declaring"
 """The Dask resource of workers that have enough memory to run a prepare.py. A worker offers one or none."""
 DECLARING_BYTES = 5 << 30
@@ -33,7 +34,7 @@ _ROOT = Path(__file__).parents[2]
 _ROOMS = ("common", "competitions", "storage")
 # Libraries that decide which bytes a prepare.py writes, with the names of their modules.
 _LIBRARIES = {"numpy": "numpy", "pandas": "pandas", "pyarrow": "pyarrow", "scikit-learn": "sklearn"}
-_PRELOADED = (
+PRELOADED = (
     "distributed",
     "distributed.nanny",
     "storage.datasets.materialise",
@@ -42,6 +43,7 @@ _PRELOADED = (
     "blake3",
     "pydantic_settings",  # a worker's `set_up` may read settings
 )
+"""Modules that every chunk needs."""
 
 
 def declaring_at_once() -> int:
@@ -97,17 +99,12 @@ def _version(name: str, module: str) -> str:
         return "none"
 
 
-def prepare_process() -> None:
-    """Import what every chunk needs."""
-    for name in _PRELOADED:
-        import_module(name)
-    environment()
-
-
 @cache  # global, because it must run once per worker process
 def set_up_once(set_up: Callable[[], None] | None) -> None:
-    """Prepare the process, and call `set_up`, unless that has been done."""
-    prepare_process()
+    """Import what every chunk needs, and call `set_up`, unless that has been done."""
+    for name in PRELOADED:
+        import_module(name)
+    environment()
     if set_up is not None:
         set_up()
 

@@ -16,8 +16,7 @@ from storage.cache import Cache
 from storage.dataset import Dataset
 from storage.datasets.current import sharing
 from storage.datasets.prepared import committed_key
-from storage.datasets.removal import remove_dataset
-from storage.datasets.uses import is_used
+from storage.datasets.uses import is_used, remove_dataset
 from storage.lease import download_lease, lease, prepare_lease, run_lease
 from storage.runs.checkpoints import Checkpoints, abandoned
 from storage.sources.wants import wanted

@@ -19,7 +19,7 @@ from competitions.competition import Competition
 from competitions.editions import VERSIONS, Edition
 from storage.dataset import Dataset
 from storage.datasets.current import require
-from storage.datasets.prepared import local_copy
+from storage.datasets.local_copy import local_copy
 from storage.store import Store
 from tasks.wiring.context import local_cache
 

@@ -24,7 +24,7 @@ from grading.leaderboards import thresholds
 from grading.medals import STORED, Leaderboard, Thresholds
 from grading.workers import GraderCache, kept_answers
 from storage.dataset import Dataset
-from storage.datasets.answers import answers_to
+from storage.datasets.prepared import answers_to
 from storage.keys import content_key
 from storage.runs.folders import RunFolder, folders
 from storage.runs.records import GradeRecord, RunRecord

@@ -22,7 +22,7 @@ from sandbox.host.slots import Claim, Holder, HostSlots
 from sandbox.process import supervised
 from sandbox.supervision.control import Layout
 from storage.dataset import Dataset
-from storage.datasets.prepared import label_of, local_copy
+from storage.datasets.local_copy import label_of, local_copy
 from storage.runs.folders import RunFolder
 from storage.runs.tries import Tries
 from storage.store import Store

@@ -91,7 +91,7 @@ class _Telling:
 def _check(store: Store, dataset: Dataset, told: _Telling) -> Iterator[Callable[[Path], Verdict]]:
     """A checker with a separate grader for this run, so that runs do not wait for each other's submissions."""
     from grading.workers import GradingLimits, GradingPool
-    from storage.datasets.prepared import local_copy
+    from storage.datasets.local_copy import local_copy
     from tasks.wiring.context import local_cache
 
     limits = GradingLimits(read_seconds=READ_SECONDS, grade_seconds=GRADE_SECONDS)

@@ -20,8 +20,8 @@ from websockets.sync.client import connect
 from websockets.typing import Subprotocol
 
 from common.guard import basic, new_credential
-from storage.datasets import encryption
-from storage.datasets.cluster import ONE_MACHINE
+from storage.datasets.cluster_access import certificate_security
+from storage.datasets.workers import ONE_MACHINE
 from tests.agents import write_agent
 from tests.deployments import foreign_pages
 from tests.deployments.foreign_pages import EVIL, NAME, attack, foreign_server
@@ -117,7 +117,7 @@ def test_the_next_nights_are_scheduled(running: Running) -> None:
 
 def test_two_preparations_at_once_on_one_dask_cluster(running: Running, tmp_path: Path) -> None:
     stores = [str(tmp_path / name) for name in ("a", "b")]
-    security = encryption.security(running.installation.certificate)
+    security = certificate_security(running.installation.certificate)
     with Client(running.installation.dask_address(), security=security) as client:
         # Every thread of the cluster is busy until both flow runs are, so that they do run at one time.
         both = Event("both run")

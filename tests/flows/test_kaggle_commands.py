@@ -12,7 +12,8 @@ from flows.forms import Archives
 from flows.unattended import preparation
 from storage.cache import Cache
 from storage.dataset import Dataset
-from storage.datasets.prepared import committed_key, local_copy
+from storage.datasets.local_copy import local_copy
+from storage.datasets.prepared import committed_key
 from storage.store import Store as AnyStore
 from tests.kaggle_server import KaggleServer
 from tests.stores import Store, put_dataset

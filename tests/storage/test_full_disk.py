@@ -11,8 +11,9 @@ import pytest
 from common.causes import cause_of, explain
 from storage.cache import PARTIAL, Cache
 from storage.datasets.commit import MARKER
-from storage.datasets.fetch import fetch_all
 from storage.datasets.job import Job
+from storage.datasets.journal import Journal
+from storage.datasets.local_copy import fetch_all
 from storage.datasets.materialise import materialise
 from storage.store import Store
 from storage.tables import read_table, write_table
@@ -75,17 +76,15 @@ def test_a_local_copy_is_not_complete_and_goes_on(small_disk: SmallDisk, faulty_
 def test_the_notes_of_a_preparation_are_whole_or_missing(
     small_disk: SmallDisk, digits_zip: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from storage.datasets.checkpoint import Checkpoint
-
     job = Job("digits", str(digits_zip), str(small_disk.path / "out"), key="k")
-    save = Checkpoint.save_rows
+    save = Journal.save_rows
 
-    def save_on_full(own: Checkpoint, name: str, rows: list[list[object]]) -> None:
+    def save_on_full(own: Journal, name: str, rows: list[list[object]]) -> None:
         small_disk.fill()
         save(own, name, rows)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Checkpoint, "save_rows", save_on_full)
+        patch.setattr(Journal, "save_rows", save_on_full)
         with pytest.raises(OSError, match="No space left") as caught:
             materialise(job)
     require_said(caught.value)

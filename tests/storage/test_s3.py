@@ -19,10 +19,9 @@ from storage.cache import Cache
 from storage.dataset import Dataset
 from storage.datasets import prepare
 from storage.datasets.commit import MARKER
-from storage.datasets.fetch import DamagedFile
 from storage.datasets.job import Job
+from storage.datasets.local_copy import DamagedFile, local_copy
 from storage.datasets.materialise import Serial, materialise
-from storage.datasets.prepared import local_copy
 from storage.remote import S3Options, configure, is_transient
 from storage.runs.evidence.seal import find_strangers
 from storage.store import Store

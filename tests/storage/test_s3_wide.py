@@ -17,8 +17,8 @@ from competitions import registry
 from competitions.preparing.declaration import Preparation
 from competitions.preparing.download import Download
 from storage.datasets.execute import execute
-from storage.datasets.fetch import DamagedFile, fetch_all
-from storage.datasets.work import group_copies
+from storage.datasets.local_copy import DamagedFile, fetch_all
+from storage.datasets.plan import group_copies
 from storage.store import Store
 from storage.writers import IN_FLIGHT, UPLOADS, WHOLE, Destination
 from tests.s3.fixtures import Bucket, FaultyBucket

@@ -18,7 +18,7 @@ from flows.watching.outcome import PartlyFailed
 from grading.medals import Thresholds
 from storage.dataset import Dataset
 from storage.datasets.current import make_current, share
-from storage.datasets.recipe import Recipe
+from storage.datasets.job import Recipe
 from storage.runs.folders import RunFolder
 from storage.schemas import SCHEMA_VERSION
 from storage.upkeep import gc

@@ -12,7 +12,8 @@ from common.settings import get_settings
 from competitions import fingerprints
 from storage.dataset import Dataset
 from storage.datasets import current
-from storage.datasets.prepared import committed_key, is_verified, made_by_other_code
+from storage.datasets.prepared import committed_key, made_by_other_code
+from storage.datasets.verify import is_verified
 from storage.upkeep import gc
 from tasks.checksum import verify_checksums
 from tasks.download import download_archive

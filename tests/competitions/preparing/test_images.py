@@ -16,7 +16,7 @@ from competitions.preparing.declaration import Archive, Derived
 from competitions.preparing.download import Download
 from competitions.preparing.images import PARAMETER, encoded
 from storage.datasets import prepare
-from storage.datasets.recipe import recipe_of
+from storage.datasets.job import recipe_of
 from tests.prepared import PreparedCompetitions
 
 GRAIN = np.random.default_rng(0).integers(0, 16, (64, 48))

@@ -17,7 +17,7 @@ from competitions.editions import Edition
 from competitions.preparing.download import Download
 from competitions.preparing.text_normalization import prepare_language
 from storage.datasets.execute import execute
-from storage.datasets.work import group_copies
+from storage.datasets.plan import group_copies
 from storage.writers import Destination
 
 

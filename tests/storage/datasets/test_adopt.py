@@ -12,8 +12,8 @@ from competitions.competition import Competition
 from storage.dataset import Dataset
 from storage.datasets.adopt import NotAdoptable, adopt, prepared_folder
 from storage.datasets.current import find, read_current
-from storage.datasets.prepared import is_prepared, is_verified, made_by_other_code
-from storage.datasets.verify import ChecksumMismatch, read_manifest, verify
+from storage.datasets.prepared import is_prepared, made_by_other_code
+from storage.datasets.verify import ChecksumMismatch, is_verified, read_manifest, verify
 from storage.sources.bundled import Bundled
 from storage.store import Store as AnyStore
 from tests.prepared import PreparedCompetitions

@@ -10,9 +10,8 @@ import pytest
 
 from competitions import registry
 from competitions.editions import Edition
-from storage.datasets.job import Job
+from storage.datasets.job import Job, Recipe
 from storage.datasets.materialise import materialise
-from storage.datasets.recipe import Recipe
 from tests.parity.packs import members
 from tests.prepared import PreparedCompetitions
 

@@ -16,12 +16,11 @@ from competitions.competition import Competition
 from storage.cache import Cache
 from storage.dataset import Dataset
 from storage.datasets.current import find, make_current, read_current, require
-from storage.datasets.job import Job
+from storage.datasets.job import Job, Recipe
+from storage.datasets.local_copy import local_copy
 from storage.datasets.materialise import materialise
-from storage.datasets.prepared import check_dataset, local_copy
-from storage.datasets.recipe import Recipe
 from storage.datasets.uses import is_used, uses_url
-from storage.datasets.verify import ChecksumMismatch
+from storage.datasets.verify import ChecksumMismatch, check_dataset
 from storage.upkeep import gc
 from tests.stores import Store, put_dataset
 
@@ -151,7 +150,7 @@ class TestUses:
     def test_who_starts_to_use_it_while_it_is_removed_is_told_or_has_it(
         self, store: Store, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        from storage.datasets import removal
+        from storage.datasets.uses import remove_dataset
 
         first = put_dataset(store, "digits", key="one")
         put_dataset(store, "digits", key="two")
@@ -167,7 +166,7 @@ class TestUses:
                     require(store, first)
 
         monkeypatch.setattr(Store, "remove", and_then)
-        assert removal.remove_dataset(store, first) is False
+        assert remove_dataset(store, first) is False
         assert users
         assert require(store, first) == first, "it is complete as before"
         monkeypatch.undo()

@@ -20,10 +20,10 @@ from distributed.security import Security
 from common.guard import basic, new_credential
 from competitions.competition import Competition
 from storage.datasets import workers
-from storage.datasets.cluster import ONE_MACHINE, ClusterError, DaskExecutor, cluster, connect
+from storage.datasets.cluster import ClusterError, DaskExecutor, cluster, connect
 from storage.datasets.job import CodeMismatch, Job
 from storage.datasets.materialise import materialise
-from storage.datasets.workers import WorkerSetup
+from storage.datasets.workers import ONE_MACHINE, WorkerSetup
 from tests.certificates import self_signed
 from tests.storage.datasets.dask_processes import ROOT, DaskProcesses
 

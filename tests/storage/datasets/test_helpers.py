@@ -21,8 +21,7 @@ from competitions.preparing.download import Download, Member
 from storage.datasets import helpers, prepare
 from storage.datasets.helpers import Helpers, has_files_to_copy, helpers_for
 from storage.datasets.manifest import Columns, Done, columns_of
-from storage.datasets.plan import Chunk, pack
-from storage.datasets.work import Copies, Several, Task
+from storage.datasets.plan import Chunk, Copies, Several, Task, pack
 from tests.processes import descendants
 from tests.waiting import until
 

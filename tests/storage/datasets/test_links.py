@@ -15,7 +15,7 @@ from competitions import registry
 from competitions.preparing.declaration import Copy
 from competitions.preparing.download import Download
 from storage.datasets.execute import execute
-from storage.datasets.work import group_copies
+from storage.datasets.plan import group_copies
 from storage.writers import Destination
 
 SIZE = 32 << 20

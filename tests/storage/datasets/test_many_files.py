@@ -12,10 +12,10 @@ import pytest
 from competitions.preparing.archives import listing
 from storage.cache import Cache
 from storage.dataset import Dataset
-from storage.datasets import prepared
+from storage.datasets import local_copy as local_copies
 from storage.datasets.commit import MANIFEST, MARKER
+from storage.datasets.local_copy import local_copy
 from storage.datasets.manifest import Done, columns_of, manifest_of, table_of
-from storage.datasets.prepared import local_copy
 from storage.datasets.verify import manifest_rows
 from storage.keys import content_key
 from storage.store import Store
@@ -60,13 +60,15 @@ def test_a_fetch_keeps_no_list_of_files(s3: Bucket, tmp_path: Path, monkeypatch:
     store = Store(s3.url)
     write_dataset(store, rows(FILES))
     wanted: list[int] = []
-    monkeypatch.setattr(prepared, "fetch_all", lambda store, url, files, folder: wanted.append(sum(1 for _ in files)))
+    monkeypatch.setattr(
+        local_copies, "fetch_all", lambda store, url, files, folder: wanted.append(sum(1 for _ in files))
+    )
 
     def fetch() -> None:
         with local_copy(store, DATASET, "public", Cache(tmp_path / "cache", 1 << 40)) as folder:
             (folder / "public").mkdir(exist_ok=True)
 
-    monkeypatch.setattr(prepared, "_lay_texts_beside", lambda *_: None)
+    monkeypatch.setattr(local_copies, "_lay_texts_beside", lambda *_: None)
     assert peak_of(fetch) < 250 * FILES, "a tuple with its texts takes 400 bytes"
     assert wanted == [FILES]
     [copy] = Cache(tmp_path / "cache", 1 << 40).entries()

@@ -25,7 +25,7 @@ def job(tmp_path: Path, digits_zip: Path) -> Job:
 
 
 def interrupted(job: Job) -> Path:
-    """The checkpoint of a preparation that was stopped before its commit."""
+    """The journal of a preparation that was stopped before its commit."""
 
     def stop() -> None:
         raise Stop

@@ -26,8 +26,8 @@ from storage.datasets.execute import execute
 from storage.datasets.job import Job
 from storage.datasets.manifest import Done
 from storage.datasets.materialise import Serial, materialise
-from storage.datasets.prove import difference
-from storage.datasets.work import Task, by_pass, group_copies
+from storage.datasets.plan import Task, by_pass, group_copies
+from storage.datasets.reuse import difference
 from storage.writers import Destination
 
 

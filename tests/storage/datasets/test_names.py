@@ -15,7 +15,7 @@ from common.errors import UserError
 from competitions.preparing.declaration import Preparation
 from competitions.preparing.download import Download
 from storage.datasets import prepare
-from storage.datasets.storable import require_storable
+from storage.datasets.declare import require_storable
 from storage.writers import Destination
 
 TREE = """
@@ -145,7 +145,7 @@ def test_names_that_a_disk_takes_for_the_same_are_told(
         wanted = same("NFC", path.name).casefold()
         return any(same("NFC", each.name).casefold() == wanted for each in path.parent.iterdir())
 
-    monkeypatch.setattr("storage.datasets.storable.os.path.lexists", lexists)
+    monkeypatch.setattr("storage.datasets.declare.os.path.lexists", lexists)
     with pytest.raises(UserError, match="which this disk takes for the same; choose a store on another disk"):
         require_storable(out, Destination(str(tmp_path)))
 

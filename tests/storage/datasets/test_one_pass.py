@@ -25,8 +25,8 @@ from storage.datasets import execute, prepare
 from storage.datasets.archives import build
 from storage.datasets.job import Job
 from storage.datasets.materialise import materialise
-from storage.datasets.prove import difference
-from storage.datasets.work import Task
+from storage.datasets.plan import Task
+from storage.datasets.reuse import difference
 from storage.writers import Destination
 
 CLASSES = ("ant", "bee", "cat")

@@ -12,10 +12,20 @@ import pytest
 
 from competitions.preparing.declaration import Archive, Content, Copy, Derived
 from competitions.preparing.download import Download, Member
-from storage.datasets.checkpoint import Checkpoint, Size
+from storage.datasets.journal import Journal, Size
 from storage.datasets.manifest import Done, columns_of, manifest_of, table_of
-from storage.datasets.plan import Chunk, in_storage_order, pack, plan, split_copies, unpack
-from storage.datasets.work import Copies, Several, Task, group_copies
+from storage.datasets.plan import (
+    Chunk,
+    Copies,
+    Several,
+    Task,
+    group_copies,
+    in_storage_order,
+    pack,
+    plan,
+    split_copies,
+    unpack,
+)
 from storage.writers import Destination
 
 OTHERS = [
@@ -137,20 +147,20 @@ def test_each_archive_is_a_chunk_of_its_own(tmp_path: Path) -> None:
     ]
 
 
-def test_a_checkpoint_is_read_as_it_was_written(tmp_path: Path) -> None:
-    checkpoint = Checkpoint(Destination(str(tmp_path)), "k")
+def test_a_journal_is_read_as_it_was_written(tmp_path: Path) -> None:
+    journal = Journal(Destination(str(tmp_path)), "k")
     rows = columns_of([Done("public", "b", 1, "h", None, "s"), Done("private", "c", 2, "h", "m", "s")])
-    checkpoint.save_rows("declared", rows)
-    assert checkpoint.load() == ({}, None), "without a plan it starts from the beginning"
+    journal.save_rows("declared", rows)
+    assert journal.load() == ({}, None), "without a plan it starts from the beginning"
     planned = [Chunk(2, 7, pack(COPIES[0])), Chunk(1, 8, pack(OTHERS[0]))]
-    checkpoint.save_plan(planned)
-    checkpoint.save_rows("0", columns_of([]))
-    done, sizes = checkpoint.load()
+    journal.save_plan(planned)
+    journal.save_rows("0", columns_of([]))
+    done, sizes = journal.load()
     assert done == {"declared": table_of(rows), "0": table_of(columns_of([]))}
     assert sizes == [Size(2, 7), Size(1, 8)]
-    assert [unpack(checkpoint.load_task(number)) for number in range(2)] == [COPIES[0], OTHERS[0]]
-    checkpoint.clear()
-    assert checkpoint.load() == ({}, None)
+    assert [unpack(journal.load_task(number)) for number in range(2)] == [COPIES[0], OTHERS[0]]
+    journal.clear()
+    assert journal.load() == ({}, None)
 
 
 def test_the_manifest_is_sorted_by_part_and_path() -> None:

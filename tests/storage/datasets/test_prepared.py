@@ -10,9 +10,10 @@ from competitions.competition import Competition
 from storage.cache import Cache
 from storage.dataset import Dataset
 from storage.datasets.current import make_current
-from storage.datasets.prepared import check_dataset, committed_key, is_prepared, local_copy
-from storage.datasets.recipe import recipe_of
-from storage.datasets.verify import ChecksumMismatch
+from storage.datasets.job import recipe_of
+from storage.datasets.local_copy import local_copy
+from storage.datasets.prepared import committed_key, is_prepared
+from storage.datasets.verify import ChecksumMismatch, check_dataset
 from storage.sources.acquire import acquire, discard_archive
 from storage.sources.bundled import Bundled
 from storage.store import Store

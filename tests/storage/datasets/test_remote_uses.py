@@ -16,7 +16,7 @@ from storage import remote_uses
 from storage.cache import Cache
 from storage.dataset import Dataset
 from storage.datasets.current import find
-from storage.datasets.prepared import local_copy
+from storage.datasets.local_copy import local_copy
 from storage.datasets.uses import is_used, use, uses_url
 from storage.store import Store
 from storage.upkeep import gc

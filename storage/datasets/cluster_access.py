@@ -1,13 +1,44 @@
-"""A login for Dask's dashboard, which has none."""
+"""Who may use a Dask cluster: the certificate of its connections, and the login of its dashboard.
+
+Schedulers and workers run the code of everybody who connects. Scheduler, workers and clients of a cluster have one
+certificate, which is its own authority, and its key. Whoever has the key is a client, so it is the cluster's login.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 from tornado.httputil import HTTPHeaders, HTTPMessageDelegate, HTTPServerConnectionDelegate, ResponseStartLine
 
-from common.guard import authorized, names, refusal
+from common.guard import authorized, names, refusal, write_private
+
+_CONFIGURATION_PREFIX = "DASK_DISTRIBUTED__COMM__"
+"""Of the environment variables with Dask's configuration of connections."""
+
+
+def write_certificate(path: Path) -> None:
+    """Write a new certificate with its key, valid for a year, to a file that only this user can read."""
+    from distributed.security import Security
+
+    certificate = Security.temporary()
+    write_private(path, certificate.tls_client_key + certificate.tls_client_cert)
+
+
+def certificate_environment(path: Path) -> dict[str, str]:
+    """The environment of Dask's programs and of clients that use the certificate in a file."""
+    parts = [f"{role}__{part}" for role in ("SCHEDULER", "WORKER", "CLIENT") for part in ("CERT", "KEY")]
+    files = dict.fromkeys([f"{_CONFIGURATION_PREFIX}TLS__{name}" for name in ("CA_FILE", *parts)], str(path))
+    return {f"{_CONFIGURATION_PREFIX}REQUIRE_ENCRYPTION": "true", **files}
+
+
+def certificate_security(path: Path) -> Any:
+    """The `distributed.Security` of a client that uses the certificate in a file."""
+    from distributed.security import Security
+
+    file = str(path)
+    return Security(require_encryption=True, tls_ca_file=file, tls_client_cert=file, tls_client_key=file)
 
 
 class _Guarded(HTTPServerConnectionDelegate):
@@ -54,7 +85,7 @@ class _Request(HTTPMessageDelegate):
         self._app.on_connection_close()
 
 
-def guard(scheduler: Any, credential: str, further: Iterable[str] = ()) -> None:
+def guard_dashboard(scheduler: Any, credential: str, further: Iterable[str] = ()) -> None:
     """Have the HTTP server of a scheduler ask for a login USER:PASSWORD, except when it is asked whether it lives.
 
     Args:

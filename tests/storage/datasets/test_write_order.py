@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from competitions.preparing.download import Download
-from storage.datasets import prepare, traces
+from storage.datasets import prepare, write_order
 from storage.datasets.manifest import Done, columns_of, manifest_of, table_of
-from storage.datasets.traces import hidden_paths, remove_traces, written_in_order
-from storage.datasets.work import Copies
+from storage.datasets.plan import Copies
+from storage.datasets.write_order import hidden_paths, remove_traces, written_in_order
 from storage.writers import Destination
 from tests.prepared import PreparedCompetitions
 
@@ -109,13 +109,13 @@ def test_only_files_that_were_written_in_order_are_not_looked_at(tmp_path: Path)
 
 def test_no_lot_is_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the last lot had stays free, between training files of known labels: of a few files it would tell theirs."""
-    monkeypatch.setattr(traces, "_AT_ONCE", 4)
+    monkeypatch.setattr(write_order, "_AT_ONCE", 4)
     destination = Destination(str(tmp_path))
     names = [f"test/{number}" for number in range(9)]
     for name in names:
         destination.put(f"public/{name}", b"")
     lots: list[int] = []
-    monkeypatch.setattr(traces, "_make_again", lambda _, paths: lots.append(len(paths)))
+    monkeypatch.setattr(write_order, "_make_again", lambda _, paths: lots.append(len(paths)))
     rows = [Done("public", name, 0, "", None, f"{9 - number}") for number, name in enumerate(names)]
     assert remove_traces(destination, manifest_of([table_of(columns_of(rows))])) == 9
     assert lots == [3, 3, 3]

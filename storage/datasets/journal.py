@@ -1,4 +1,4 @@
-"""Checkpoint of a dataset: finished chunks, so that an interrupted run resumes."""
+"""Journal of a preparation: its plan and the finished chunks, so that an interrupted one is resumed."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class Size(NamedTuple):
     bytes: int
 
 
-class Checkpoint:
-    """The plan and the finished chunks of one run, in `.progress/<key>/` of the dataset."""
+class Journal:
+    """The plan and the finished chunks of one preparation, in `.progress/<key>/` of the dataset."""
 
     def __init__(self, destination: Destination, key: str) -> None:
         self.destination, self.folder = destination, f"{FOLDER}/{key or 'once'}"
@@ -38,7 +38,7 @@ class Checkpoint:
         self._write(f"done-{name}", rows)
 
     def save_plan(self, chunks: Iterable[Chunk]) -> None:
-        """Save the plan. A run without a plan starts from the beginning, so save the rows of "declared" first."""
+        """Save the plan. Save the rows of "declared" before: what has a plan is resumed."""
         sizes = []
         for number, chunk in enumerate(chunks):
             self._write(f"todo-{number}", chunk.task)
@@ -67,7 +67,7 @@ class Checkpoint:
         return task
 
     def load(self) -> tuple[dict[str, pa.Table], list[Size] | None]:
-        """(rows of finished chunks by name, sizes of all chunks) of an interrupted run, or ({}, None).
+        """(rows of finished chunks by name, sizes of all chunks) of an interrupted preparation, or ({}, None).
 
         A note that is damaged, as a loss of power leaves it, counts as not written: its chunk is repeated.
         """
@@ -84,7 +84,7 @@ class Checkpoint:
         return done, [Size(*size) for size in sizes]
 
     def clear(self) -> None:
-        """Remove the checkpoints of all runs of this dataset."""
+        """Remove the journals of all preparations of this dataset."""
         with contextlib.suppress(FileNotFoundError):
             self.destination.fs.rm(self.destination.path(FOLDER), recursive=True)
 

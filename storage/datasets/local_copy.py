@@ -1,4 +1,4 @@
-"""Download prepared files from an object store concurrently, and verify their hashes."""
+"""Local copies of prepared datasets: files of an object store are fetched concurrently, and their hashes verified."""
 
 from __future__ import annotations
 
@@ -10,8 +10,15 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from common.concurrency import bounded_map
-from storage.cache import PARTIAL
+from competitions import registry
+from storage.cache import PARTIAL, Cache
+from storage.dataset import Dataset
+from storage.datasets.commit import DESCRIPTION
+from storage.datasets.uses import use
+from storage.datasets.verify import read_manifest
+from storage.keys import content_key_of_rows
 from storage.store import Store
+from storage.uses import Continuing
 from storage.writers import IN_FLIGHT, UPLOADS, HashingWriter, StoreError, read_whole
 
 _RANGE = 8 << 20  # bytes of one request; larger files are fetched with several requests at a time
@@ -21,6 +28,81 @@ class DamagedFile(StoreError):
     """A file in the store is missing or differs from the prepared one."""
 
     kind = "damaged data"
+
+
+@contextlib.contextmanager
+def local_copy(
+    store: Store,
+    dataset: Dataset,
+    part: str,
+    cache: Cache,
+    continuing: Continuing | None = None,
+    on_wait: Callable[[str], None] = lambda _: None,
+    *,
+    within_limit: bool = False,
+) -> Iterator[Path]:
+    """Provide one part of a dataset locally for the block. Yields the directory that contains the part.
+
+    A local store is used in place. Files of an object store are downloaded to the cache, and their hashes are verified.
+
+    Args:
+        store: store of the dataset.
+        dataset: the dataset; without a key the current one.
+        part: "public" or "private".
+        cache: cache for the copy; not used with a local store.
+        continuing: a run that uses the dataset or the copy even if this process is killed.
+        on_wait: told what is waited for: room, or another process that makes the same copy.
+        within_limit: wait until the copy fits within the cache's limit, see `Cache.use`.
+
+    Raises:
+        UserError: the dataset is not prepared, or the store's copy is damaged.
+    """
+    with use(store, dataset, continuing) as found:
+        here = store.local(store.relative(store.prepared(found)))
+        if here is not None:
+            yield here
+            return
+        manifest = read_manifest(store, found)
+
+        def files() -> Iterator[tuple[str, int, str]]:
+            rows = manifest.rows("part", "path", "bytes", "hash")
+            return ((path, size, digest) for of_part, path, size, digest in rows if of_part == part)
+
+        def fill(folder: Path) -> None:
+            fetch_all(store, f"{store.prepared(found)}/{part}", files(), folder / part)
+
+        size, digest = sum(size for _, size, _ in files()), content_key_of_rows(part, files())
+        with cache.use(
+            digest,
+            label_of(dataset, part),
+            size,
+            fill,
+            continuing=continuing,
+            within_limit=within_limit,
+            on_wait=on_wait,
+        ) as root:
+            if part == "public":
+                _lay_texts_beside(store, found, root / part)
+            yield root
+
+
+def label_of(dataset: Dataset, part: str) -> str:
+    """The name of a part of a dataset in listings of the cache."""
+    return f"{dataset.competition_id} {dataset.edition} {part}"
+
+
+def _lay_texts_beside(store: Store, dataset: Dataset, folder: Path) -> None:
+    """Lay the descriptions beside the files of a copy. They are not part of the dataset and may be added later."""
+    from storage.sources.kaggle.pages import OFFICIAL
+
+    if not (folder / DESCRIPTION).exists():  # a container needs a file to mount the text of its run over
+        (folder / DESCRIPTION).write_text(registry.get(dataset.competition_id).describe(dataset.edition), "utf-8")
+        (folder / DESCRIPTION).chmod(0o444)  # as the files of the dataset
+    path = store.top.path(store.relative(f"{store.prepared(dataset)}/public/{OFFICIAL}"))
+    if store.top.fs.exists(path):
+        store.top.fs.get_file(path, str(folder / OFFICIAL))
+    else:
+        (folder / OFFICIAL).unlink(missing_ok=True)
 
 
 class _File(NamedTuple):

@@ -21,7 +21,7 @@ from common.cloning import clone
 from competitions.preparing.archives.zips import ZipContainer
 from competitions.preparing.download import Download
 from storage.datasets.execute import TIME
-from storage.datasets.work import Copies, Same, Several, Task
+from storage.datasets.plan import Copies, Same, Several, Task
 
 if TYPE_CHECKING:
     import pyarrow as pa
