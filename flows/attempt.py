@@ -28,6 +28,7 @@ from tasks.agent_run import agent_run, end_agent
 from tasks.grade import grade
 from tasks.wiring.attempts import run_key
 from tasks.wiring.backends import leave_all
+from tasks.wiring.context import RunContext
 from tasks.wiring.grades import grade_request
 from tasks.wiring.prefect_server import shown, wait_for_server
 from tasks.wiring.process import apply_settings
@@ -101,7 +102,7 @@ def _make(attempt: Attempt) -> str:
 
 def _require_same(attempt: Attempt) -> None:
     """Raise `DifferentWork` unless this host's agent is the one of the attempt's key."""
-    if run_key(attempt.request, attempt.seed, attempt.dataset_key or "") != attempt.key:
+    if run_key(RunContext.of(attempt.request), attempt.seed, attempt.dataset_key or "") != attempt.key:
         raise DifferentWork(
             f"{attempt.name}: the agent {attempt.request.agent!r} on host {get_settings().host_name} differs from the "
             "one that was submitted: install the same mlebench and the same agent on all hosts, then run again"

@@ -8,39 +8,41 @@ from collections.abc import Iterable
 from urllib.parse import urlsplit
 
 from common.errors import UserError
-from common.settings import Settings, get_settings
+from common.settings import Settings
 from common.units import counted
 from competitions import registry
 from sandbox import secrets
-from sandbox.definitions import Agent, load_agent
+from sandbox.definitions import Agent
 from storage.dataset import Dataset
 from storage.sources.acquire import has_archive, recorded
 from storage.store import Store
 from tasks.wiring.attempts import attempts_of, finished_run
-from tasks.wiring.context import already_prepared, archive_needed, download_source
-from tasks.wiring.requests import RunRequest
+from tasks.wiring.context import RunContext, archive_needed, download_source
 
 _NEED_KEYS = ("api.openai.com", "api.anthropic.com", "generativelanguage.googleapis.com")
 """Hosts of providers that answer nobody without an API key."""
 
 
-def require_agent_credentials(request: RunRequest, competition_ids: Iterable[str]) -> None:
+def require_agent_credentials(context: RunContext, competition_ids: Iterable[str]) -> None:
     """Require what the agent needs of this machine: secrets, and language models with their keys.
 
     Raises:
         UserError: a run is to be made, and every one would fail; the message names the remedy.
     """
     try:
-        _require_agent_credentials(request)
+        _require_agent_credentials(context)
     except UserError:
-        if any(finished_run(each) is None for name in competition_ids for each in attempts_of(request, name)):
+        if any(
+            finished_run(context.store, attempt) is None
+            for name in competition_ids
+            for attempt in attempts_of(context, name)
+        ):
             raise
 
 
-def _require_agent_credentials(request: RunRequest) -> None:
-    settings = get_settings()
-    agent = load_agent(request.agent, settings.agent_dirs)
-    reachable = not (request.isolation.backend == "docker" and request.isolation.network == "none")
+def _require_agent_credentials(context: RunContext) -> None:
+    agent, settings, isolation = context.agent, context.settings, context.request.isolation
+    reachable = not (isolation.backend == "docker" and isolation.network == "none")
     if agent.language_models:
         _require_models(agent, settings, reachable)
     apis = {each.api for each in settings.providers.values()} if reachable else set()
@@ -111,8 +113,6 @@ def _logged_in() -> bool:
 
 
 def _is_to_be_downloaded(store: Store, dataset: Dataset, renew: bool) -> bool:
-    if already_prepared(store, dataset, verified=False, renew=renew):
-        return False
     if not archive_needed(store, dataset, renew=renew):
         return False
     competition = registry.get(dataset.competition_id)

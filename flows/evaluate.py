@@ -17,9 +17,9 @@ from flows.watching.naming import request_name
 from flows.watching.outcome import Outcome, contained
 from storage.runs.folders import finished_folders
 from storage.store import Store
-from tasks.wiring.attempts import attempts_of, note_plan, require_replaceable
+from tasks.wiring.attempts import attempts_of, note_plan
 from tasks.wiring.cancelling import forget_cancelling
-from tasks.wiring.context import open_store
+from tasks.wiring.context import RunContext
 from tasks.wiring.prefect_server import wait_for_server
 from tasks.wiring.requests import Attempt, RunRequest
 from tasks.wiring.storing import remove_leftovers
@@ -53,44 +53,44 @@ def evaluate(
         priority: Of the attempts among those of other groups in the work pool.
     """
     wait_for_server()
-    remove_leftovers(open_store(request.store))
+    context = RunContext.of(request)
+    remove_leftovers(context.store)
     if runtime.flow_run.parent_flow_run_id is None:
         forget_cancelling(request)
-    note_plan(request, competition_ids)
+    note_plan(context.store, request, competition_ids)
     failed: dict[str, Outcome] = {}
-    with attempts_in(pool, request, priority) as attempts:
+    with attempts_in(pool, context, priority) as attempts:
         for name in competition_ids:
-            add_all(attempts, request, name, failed)
+            add_all(attempts, context, name, failed)
         outcomes = attempts.outcomes() | failed
-    return finish_runs(request, outcomes)
+    return finish_runs(context, outcomes)
 
 
-def attempts_in(pool: str | None, request: RunRequest, priority: Priority) -> Attempts:
+def attempts_in(pool: str | None, context: RunContext, priority: Priority) -> Attempts:
     """Where the attempts of a request are made: in the work pool, or without one in this process."""
-    return LocalAttempts(request) if pool is None else PoolAttempts(pool, request, priority)
+    return LocalAttempts(context) if pool is None else PoolAttempts(pool, context, priority)
 
 
-def add_all(attempts: Attempts, request: RunRequest, competition_id: str, failed: dict[str, Outcome]) -> None:
+def add_all(attempts: Attempts, context: RunContext, competition_id: str, failed: dict[str, Outcome]) -> None:
     """Have the attempts at a prepared competition made, one per seed. Errors of this are outcomes in `failed`."""
     found: list[Attempt] = []
     with contained(competition_id, failed):
-        found = attempts_of(request, competition_id)
+        found = attempts_of(context, competition_id)
     for attempt in found:
         with contained(attempt.name, failed):
-            require_replaceable(attempt)
             attempts.add(attempt)
 
 
-def finish_runs(request: RunRequest, outcomes: dict[str, Outcome]) -> list[Outcome]:
+def finish_runs(context: RunContext, outcomes: dict[str, Outcome]) -> list[Outcome]:
     """Examine the runs if that is asked for, and report on the group. Raises `PartlyFailed` if anything failed."""
-    place = open_store(request.store)
+    request, store = context.request, context.store
     with contained("integrity", outcomes):
-        if request.examine and finished_folders(place, request.run_group):
-            outcomes |= {each.what: each for each in integrity(request.run_group, place.root)}
+        if request.examine and finished_folders(store, request.run_group):
+            outcomes |= {each.what: each for each in integrity(request.run_group, store.root)}
     try:
-        return finish_group(place, request.run_group, outcomes)
+        return finish_group(store, request.run_group, outcomes)
     finally:
-        announce(GROUP_FINISHED, f"mlebench.group.{request.run_group}", _finished(place, request, outcomes))
+        announce(GROUP_FINISHED, f"mlebench.group.{request.run_group}", _finished(store, request, outcomes))
 
 
 def _finished(store: Store, request: RunRequest, outcomes: dict[str, Outcome]) -> Message:

@@ -25,6 +25,7 @@ from flows.watching.outcome import Outcome, PartlyFailed, show_outcomes
 from flows.watching.story import telling
 from tasks.wiring.attempts import note_plan
 from tasks.wiring.cancelling import forget_cancelling
+from tasks.wiring.context import RunContext
 from tasks.wiring.prefect_server import wait_for_server
 from tasks.wiring.requests import RunRequest
 
@@ -56,16 +57,17 @@ def full_benchmark(
         priority: Of the attempts among those of other groups in the work pool.
     """
     wait_for_server()
+    context = RunContext.of(request)
     if pool is None:  # with a pool, it is its hosts that need them
-        require_agent_credentials(request, competition_ids)
+        require_agent_credentials(context, competition_ids)
     forget_cancelling(request)
-    note_plan(request, competition_ids)
+    note_plan(context.store, request, competition_ids)
     what = Preparing(competition_ids, request.store, request.edition, raw_dir, keep_raw, skip_verification)
     with telling():
         outcomes = (
             _one_after_the_other(what, request)
             if pool is None
-            else _as_prepared(what, request, PoolAttempts(pool, request, priority))
+            else _as_prepared(what, context, PoolAttempts(pool, context, priority))
         )
     if any(each.result == "failed" for each in outcomes):
         raise PartlyFailed(outcomes)
@@ -94,19 +96,19 @@ def _without_heartbeats() -> AbstractContextManager[object]:
     return temporary_settings(updates={PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None})
 
 
-def _as_prepared(what: Preparing, request: RunRequest, in_pool: PoolAttempts) -> list[Outcome]:
+def _as_prepared(what: Preparing, context: RunContext, in_pool: PoolAttempts) -> list[Outcome]:
     failed: dict[str, Outcome] = {}
     with in_pool as attempts:
 
         def hand_out(outcome: Outcome) -> None:
             if outcome.result != "failed":
-                add_all(attempts, request, outcome.what, failed)
+                add_all(attempts, context, outcome.what, failed)
 
         prepared = prepare_each(what, hand_out, attempts.look)
         outcomes = attempts.outcomes() | failed
     show_outcomes("prepared", prepared)
     try:
-        runs = finish_runs(request, outcomes) if outcomes else []
+        runs = finish_runs(context, outcomes) if outcomes else []
     except PartlyFailed as error:
         runs = error.outcomes
     return [*prepared, *runs]

@@ -20,11 +20,11 @@ Work = Outcome | Sequence[PrefectFuture[Any]]
 """The outcome of a run, or the task runs whose end decides it."""
 
 
-def submit_grade(request: GradeRequest | Ungradable, after: Sequence[PrefectFuture[Any]] = ()) -> Work:
+def submit_grade(store: Store, request: GradeRequest | Ungradable, after: Sequence[PrefectFuture[Any]] = ()) -> Work:
     """Submit the grading of a run, which waits for the task runs in `after`, unless the run is already graded."""
     if isinstance(request, Ungradable):
         return Outcome(request.name, "failed", request.reason)
-    if not after and finished_grade(request) is not None:
+    if not after and finished_grade(store, request) is not None:
         progress.report(request.name, "reused", "already graded")
         return Outcome(request.name, "reused", "already graded")
     return [*after, grade.submit(request, wait_for=after, return_state=False)]

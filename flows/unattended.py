@@ -116,5 +116,5 @@ def grading(run_group: str, leaderboard: Leaderboard = "stored", store: str | No
     if not requests:
         raise no_runs(place, run_group, "finished runs")
     with telling():
-        outcomes = outcomes_of({each.name: submit_grade(each) for each in requests})
+        outcomes = outcomes_of({each.name: submit_grade(place, each) for each in requests})
     return finish_group(place, run_group, outcomes)

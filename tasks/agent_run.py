@@ -18,6 +18,7 @@ from competitions import registry
 from sandbox.backend import Backend, RunHandle, RunResult, RunSpec
 from sandbox.definitions import load_agent
 from sandbox.errors import BackendClosed, BackendError, RunLost
+from sandbox.limits import Limits
 from sandbox.secrets import resolve
 from sandbox.supervision.control import Layout
 from storage.datasets.current import require
@@ -27,10 +28,16 @@ from storage.runs.live import uploaded
 from storage.runs.tries import MAX_TRIES, Tries
 from storage.store import Store
 from storage.uses import Continuing
-from tasks.wiring.attempts import finished_run, note_in_manifest, note_overwriting, require_replaceable, run_folder
+from tasks.wiring.attempts import (
+    attempt_folder,
+    finished_run,
+    note_in_manifest,
+    note_overwriting,
+    require_replaceable,
+)
 from tasks.wiring.backends import backend, termination_reason
 from tasks.wiring.cancelling import require_not_cancelled, store_cancelled
-from tasks.wiring.context import limits_of, open_store
+from tasks.wiring.context import RunContext, open_store
 from tasks.wiring.host import TRY, allocated, slot_with_data
 from tasks.wiring.prefect_tasks import retry_options, while_stored
 from tasks.wiring.requests import Attempt
@@ -39,14 +46,14 @@ from tasks.wiring.run import ActiveRun, usage_meter
 from tasks.wiring.services import run_services
 from tasks.wiring.storing import describe_end, lost_result, store_run
 
-# Seconds between fetching the data and starting the agent, and between its end and storing its last file, together.
-_SLACK = 3600.0
+_SLACK_SECONDS = 3600.0
+"""Between fetching the data and starting the agent, and between its end and storing its last file, together."""
 
 Action = Callable[[ActiveRun], RunResult]
 
 
 def _stored_key(attempt: Attempt) -> str | None:
-    return attempt.key if finished_run(attempt) else None
+    return attempt.key if finished_run(open_store(attempt.request.store), attempt) else None
 
 
 def _name(parameters: dict[str, Any]) -> str:
@@ -79,25 +86,26 @@ def run_agent(attempt: Attempt) -> str:
         RunCancelled: somebody has cancelled the run.
         RunDiffers: the group has the run already, made under other conditions, and the request does not insist.
     """
+    context = RunContext.of(attempt.request)
 
     def waiting(reason: str) -> None:
         progress.report(attempt.name, "waiting", reason)
 
     while True:
-        record = finished_run(attempt)
+        record = finished_run(context.store, attempt)
         if record is not None:
             return str(record.status)
-        require_replaceable(attempt)
+        require_replaceable(context, attempt)
         require_not_cancelled(attempt)
         waiting("")
         try:
-            status = _attempt(attempt, _run, waiting)
+            status = _attempt(context, attempt, _run, waiting)
         except RunLost as error:
             waiting(f"to begin anew ({error})")
             continue
         if status is not None:
             return status
-        with lease(open_store(attempt.request.store), _lease_name(attempt), on_wait=waiting):
+        with lease(context.store, _lease_name(attempt), on_wait=waiting):
             pass  # the other process has finished the run, or has ended, so that it is to be continued
 
 
@@ -106,70 +114,47 @@ def end_agent(attempt: Attempt) -> str | None:
 
     None if the run is finished already, if another process makes it, or if there is no agent on this machine.
     """
-    request = attempt.request
-    workdir = work_folder(attempt, open_store(request.store))
-    if finished_run(attempt) is not None or not Layout(workdir).task.exists():
+    context = RunContext.of(attempt.request)
+    workdir = work_folder(attempt, context.store)
+    if finished_run(context.store, attempt) is not None or not Layout(workdir).task.exists():
         return None
-    runner = backend(request.isolation, get_settings().allowed_hosts)
-    runner.stop(_found(runner, _run_id(attempt), workdir))  # before anything that may take a while
-    return _attempt(attempt, _end, lambda _: None)
+    runner = backend(context.request.isolation, context.settings.allowed_hosts)
+    runner.stop(_running(runner, _run_id(attempt), workdir))  # before anything that may take a while
+    return _attempt(context, attempt, _end, lambda _: None)
 
 
 def _lease_name(attempt: Attempt) -> str:
     return run_lease(attempt.request.run_group, attempt.competition_id, attempt.seed)
 
 
-def _attempt(attempt: Attempt, action: Action, waiting: Callable[[str], None]) -> str | None:
+def _attempt(context: RunContext, attempt: Attempt, action: Action, waiting: Callable[[str], None]) -> str | None:
     """Run the agent, or end it, with its data and services at hand; None if another process makes the run.
 
     Raises `RunLost` if the agent is to be begun anew.
     """
-    request, competition_id = attempt.request, attempt.competition_id
-    settings, place = get_settings(), open_store(request.store)
-    agent = load_agent(request.agent, settings.agent_dirs)
-    limits = limits_of(agent, request, settings)
-    dataset = require(place, attempt.dataset)
-    workdir = work_folder(attempt, place)
+    settings, store, isolation = context.settings, context.store, context.request.isolation
+    limits = context.limits
+    dataset = require(store, attempt.dataset)
+    workdir = work_folder(attempt, store)
     # A container continues when its orchestrator is killed, and the data are mounted in it.
-    contained = request.isolation.backend == "docker"
-    continuing = Continuing(workdir, limits.time_limit_seconds + _SLACK) if contained else None
+    in_container = isolation.backend == "docker"
+    continuing = Continuing(workdir, limits.time_limit_seconds + _SLACK_SECONDS) if in_container else None
     with (
-        slot_with_data(place, dataset, continuing, waiting) as prepared,
-        lease(place, _lease_name(attempt), wait=False) as held,
+        slot_with_data(store, dataset, continuing, waiting) as prepared,
+        lease(store, _lease_name(attempt), wait=False) as held,
     ):
         if held is None:
             return None
-        record = finished_run(attempt)  # another process may have made it meanwhile
+        record = finished_run(store, attempt)  # another process may have made it meanwhile
         if record is not None:
             return str(record.status)
-        competition = registry.get(competition_id)
-        sample = competition.facts.files.sample_submission
-        spec = RunSpec(
-            run_id=_run_id(attempt),
-            competition_id=competition_id,
-            seed=attempt.seed,
-            agent=agent,
-            data=prepared / "public",
-            workdir=workdir,
-            limits=limits,
-            own_disk=settings.disk_images,
-            description=competition.describe(request.edition, obfuscated=request.obfuscated),
-            obfuscated=request.obfuscated,
-            labels={
-                "group": request.run_group,
-                "store": place.root,
-                "competition": competition_id,
-                "seed": str(attempt.seed),
-                TRY: uuid.uuid4().hex,
-            },
-            sample_submission=sample.removeprefix("public/") if sample.startswith("public/") else None,
-        )
-        runner = backend(request.isolation, settings.allowed_hosts)
-        kept = Checkpoints(run_folder(attempt))
-        resumed = find_resumed(attempt, spec, runner, kept)
+        spec = _spec(context, attempt, limits, workdir, prepared / "public")
+        runner = backend(isolation, settings.allowed_hosts)
+        checkpoints = Checkpoints(attempt_folder(store, attempt))
+        resumed = find_resumed(attempt, spec, runner, checkpoints)
         with (
-            allocated(runner, spec, waiting, running=action is _end) as host_place,
-            run_services(runner, spec, place, dataset, settings) as services,
+            allocated(runner, spec, waiting, running=action is _end) as place,
+            run_services(runner, spec, store, dataset, settings) as services,
         ):
             secrets = resolve(
                 spec.agent.name,
@@ -183,12 +168,38 @@ def _attempt(attempt: Attempt, action: Action, waiting: Callable[[str], None]) -
                 validation_url=services.validation_url,
                 allowance=services.remaining if resumed else services.allowance,
                 env={**secrets, **services.env},
-                place=host_place,
+                place=place,
             )
-            held_attempt = attempt.model_copy(update={"dataset_key": dataset.key})
-            tries = Tries(place, run_folder(attempt).url)
-            result = action(ActiveRun(held_attempt, spec, runner, services, held, tries, kept, resumed))
-    return result.status
+            own_attempt = attempt.model_copy(update={"dataset_key": dataset.key})
+            tries = Tries(store, attempt_folder(store, attempt).url)
+            run = ActiveRun(context, own_attempt, spec, runner, services, held, tries, checkpoints, resumed)
+            return action(run).status
+
+
+def _spec(context: RunContext, attempt: Attempt, limits: Limits, workdir: Path, data: Path) -> RunSpec:
+    """The run of an attempt, without what is known only when its services are there."""
+    request, competition = context.request, registry.get(attempt.competition_id)
+    sample = competition.facts.files.sample_submission
+    return RunSpec(
+        run_id=_run_id(attempt),
+        competition_id=competition.id,
+        seed=attempt.seed,
+        agent=context.agent,
+        data=data,
+        workdir=workdir,
+        limits=limits,
+        own_disk=context.settings.disk_images,
+        description=competition.describe(request.edition, obfuscated=request.obfuscated),
+        obfuscated=request.obfuscated,
+        labels={
+            "group": request.run_group,
+            "store": context.store.root,
+            "competition": competition.id,
+            "seed": str(attempt.seed),
+            TRY: uuid.uuid4().hex,
+        },
+        sample_submission=sample.removeprefix("public/") if sample.startswith("public/") else None,
+    )
 
 
 def _run_id(attempt: Attempt) -> str:
@@ -197,28 +208,28 @@ def _run_id(attempt: Attempt) -> str:
 
 def work_folder(attempt: Attempt, store: Store) -> Path:
     """The run's work directory. Its name is short, and the same after a restart."""
-    what = f"{store.root} {attempt.request.run_group} {attempt.competition_id} {attempt.seed} {attempt.key}"
-    return get_settings().scratch / "runs" / hashlib.blake2b(what.encode(), digest_size=8).hexdigest()
+    name = f"{store.root} {attempt.request.run_group} {attempt.competition_id} {attempt.seed} {attempt.key}"
+    return get_settings().scratch / "runs" / hashlib.blake2b(name.encode(), digest_size=8).hexdigest()
 
 
 def _run(run: ActiveRun) -> RunResult:
     row, tries = run.attempt.name, run.tries
     handle, number = _start(run)
     begun = "found running" if handle.attachment == "running" else "resumed" if run.resumed else "started"
-    progress.report(row, "running", f"{begun} on {get_settings().host_name}")
+    progress.report(row, "running", f"{begun} on {run.context.settings.host_name}")
     progress.measured_by(row, usage_meter(run.spec, run.services))
     try:
         # A host that was silent for too long comes back to a run that another one has begun anew.
-        log = uploaded(run_folder(run.attempt), handle.log, number)
+        log = uploaded(run.folder, handle.log, number)
         checkpoints = checkpoints_of(run, handle)
         with run.held.ending(lambda: run.runner.stop(handle)), log, checkpoints:
             result = run.runner.wait(handle, on_log=lambda line: progress.report(row, "running", line.strip()[:100]))
     except RunLost as error:
         run.held.require_held()
-        made = tries.lose_last(str(error))
+        lost = tries.lose_last(str(error))
         if number < MAX_TRIES:
             raise
-        result = lost_result(run.spec, made)
+        result = lost_result(run.spec, lost)
     if run.held.lost:
         run.runner.discard(handle)
         run.held.require_held()
@@ -234,29 +245,29 @@ def _run(run: ActiveRun) -> RunResult:
 
 
 def _end(run: ActiveRun) -> RunResult:
-    handle, number = _found(run.runner, run.spec.run_id, run.spec.workdir), run.number()
+    handle, number = _running(run.runner, run.spec.run_id, run.spec.workdir), run.number()
     result = run.runner.wait(handle)
-    run.tries.drop_last()  # run it again is no further try
+    run.tries.drop_last()  # making it again is no further try
     store_run(run, handle, result, number)
     return result
 
 
-def _found(runner: Backend, run_id: str, workdir: Path) -> RunHandle:
+def _running(runner: Backend, run_id: str, workdir: Path) -> RunHandle:
     layout = Layout(workdir.absolute())
     return RunHandle(run_id, layout.workdir, runner.name, "", "running", layout.log)
 
 
 def _start(run: ActiveRun) -> tuple[RunHandle, int]:
     """Start the agent, or find it; returns the number of the try, too."""
-    runner, spec, tries = run.runner, run.spec, run.tries
+    context, attempt, runner, spec, tries = run.context, run.attempt, run.runner, run.spec, run.tries
     if runner.find(spec) != "new":
         return runner.start(spec), run.number()
-    require_not_cancelled(run.attempt)
-    note_overwriting(run.attempt)
+    require_not_cancelled(attempt)
+    note_overwriting(context, attempt)
     # Before the start, so that the store knows of every agent that runs.
     resumed = run.resumed
     at = resumed.checkpoint.seconds if resumed else None
-    number = tries.begin(spec.labels[TRY], run.attempt.key, get_settings().host_name, at)
+    number = tries.begin(spec.labels[TRY], attempt.key, context.settings.host_name, at)
     try:
         handle = runner.start(resumed.rest_of(spec) if resumed else spec)
     except BaseException as error:
@@ -266,8 +277,7 @@ def _start(run: ActiveRun) -> tuple[RunHandle, int]:
         raise
     if resumed is None:
         run.services.reset_limits()
-    request, cell = run.attempt.request, f"{run.attempt.competition_id}/{run.attempt.seed}"
+    name = f"{attempt.competition_id}/{attempt.seed}"
     facts = {"resumed_at": at, "checkpoint": resumed.checkpoint.sha256} if resumed else {}
-    place, key = open_store(request.store), run.attempt.key
-    note_in_manifest(place, request.run_group, "started", run=cell, run_key=key, **facts)
+    note_in_manifest(context.store, context.request.run_group, "started", run=name, run_key=attempt.key, **facts)
     return handle, number

@@ -6,13 +6,14 @@ from prefect import task
 from prefect.logging import get_run_logger
 
 from tasks.grading import grade_run
+from tasks.wiring.context import open_store
 from tasks.wiring.grades import finished_grade
 from tasks.wiring.prefect_tasks import retry_options, while_stored
 from tasks.wiring.requests import GradeRequest
 
 
 def _stored_key(request: GradeRequest) -> str | None:
-    return request.key if finished_grade(request) else None
+    return request.key if finished_grade(open_store(request.store), request) else None
 
 
 @task(

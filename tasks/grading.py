@@ -20,7 +20,7 @@ from storage.runs.evidence.records import sign_record, snapshots_hash
 from storage.runs.folders import RunFolder, StoredRun
 from storage.runs.records import GradeRecord, RunRecord, SnapshotRecord
 from storage.store import Store
-from tasks.wiring.context import local_cache
+from tasks.wiring.context import local_cache, open_store
 from tasks.wiring.grades import chosen_thresholds, dataset_for, grade_key, graded_folder, process_graders
 from tasks.wiring.requests import GradeRequest
 
@@ -33,12 +33,13 @@ def grade_run(request: GradeRequest) -> GradeRecord:
 
     Raises `UserError` if the run is not finished, and in the cases of `grade_submission`.
     """
-    folder = graded_folder(request)
+    store = open_store(request.store)
+    folder = graded_folder(store, request)
     run = folder.read_run()
     if run is None:
-        raise UserError(f"run {folder.name} is not finished in {folder.store.root}: it cannot be graded")
+        raise UserError(f"run {folder.name} is not finished in {store.root}: it cannot be graded")
     source = StoredRun(folder, run).source
-    record, snapshots = grade_submission(folder.store, run, source, request.edition, request.leaderboard)
+    record, snapshots = grade_submission(store, run, source, request.edition, request.leaderboard)
     if folder.read_run() != run:
         raise UserError(f"run {folder.name} was replaced while it was graded; run the same command again")
     folder.write_snapshots(snapshots)
@@ -50,7 +51,7 @@ def grade_run(request: GradeRequest) -> GradeRecord:
 
 
 def grade_submission(
-    place: Store, run: RunRecord, source: str, edition: Edition, leaderboard: Leaderboard = STORED
+    store: Store, run: RunRecord, source: str, edition: Edition, leaderboard: Leaderboard = STORED
 ) -> tuple[GradeRecord, list[SnapshotRecord]]:
     """Grade the submission of `run`, whose files are below the URL `source`, and its snapshots.
 
@@ -58,19 +59,19 @@ def grade_submission(
     was not fetched, and as `dataset_for`.
     """
     competition = registry.get(run.competition_id)
-    thresholds = chosen_thresholds(place, competition.facts, leaderboard)
-    dataset = dataset_for(place, run, edition)
+    thresholds = chosen_thresholds(store, competition.facts, leaderboard)
+    dataset = dataset_for(store, run, edition)
     key = grade_key(run.key, dataset, thresholds)
     with (
-        local_copy(place, dataset, "private", local_cache()) as prepared,
+        local_copy(store, dataset, "private", local_cache()) as prepared,
         tempfile.TemporaryDirectory(prefix="mlebench-grade-") as folder,
         process_graders().grader(competition, prepared, edition, dataset.key or "", thresholds) as grader,
     ):
         submission = Path(folder) / "submission.csv"
         if run.submission_exists:
-            place.top.fs.get_file(place.top.path(place.relative(f"{source}/submission.csv")), str(submission))
+            store.top.fs.get_file(store.top.path(store.relative(f"{source}/submission.csv")), str(submission))
         result = grader.grade(submission, f"{source}/submission.csv")
-        snapshots = _grade_snapshots(place, run, source, grader)
+        snapshots = _grade_snapshots(store, run, source, grader)
     message = run.message or "the agent left no submission" if result.outcome == "missing" else result.message
     graded = GradedSubmission(
         report=result.report,
@@ -97,9 +98,9 @@ def grade_submission(
     return sign_record(record, get_settings().ledger_key.get_secret_value()), snapshots
 
 
-def _grade_snapshots(place: Store, run: RunRecord, source: str, grader: GradingPool) -> list[SnapshotRecord]:
+def _grade_snapshots(store: Store, run: RunRecord, source: str, grader: GradingPool) -> list[SnapshotRecord]:
     """Grade the snapshots of the submission, in the order of time."""
-    folder = RunFolder.at(place, source)
+    folder = RunFolder.at(store, source)
     files = folder.snapshot_files() if folder else []
     records = []
     with tempfile.TemporaryDirectory(prefix="mlebench-grade-") as scratch:
@@ -108,7 +109,7 @@ def _grade_snapshots(place: Store, run: RunRecord, source: str, grader: GradingP
         def fetched() -> Iterator[tuple[Path, str]]:
             """Fetch one while another one is graded."""
             for copy, (_, url) in zip(copies, files, strict=True):
-                place.top.fs.get_file(place.top.path(place.relative(url)), str(copy))
+                store.top.fs.get_file(store.top.path(store.relative(url)), str(copy))
                 yield copy, url
 
         for copy, (seconds, _), grade in zip(copies, files, grader.grade_all(fetched()), strict=True):

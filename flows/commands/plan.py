@@ -20,44 +20,47 @@ from tasks.wiring.requests import Attempt, RunRequest
 
 if TYPE_CHECKING:
     from common.settings import Settings
+    from flows.commands.preflight import Benchmark
     from storage.runs.records import RunRecord
+    from tasks.wiring.context import RunContext
 
 _TO_RUN = "to be run"
 _REFUSED = "refused"
 
 
-def show_plan(request: RunRequest, competition_ids: list[str], raw_dir: str | None) -> int:
+def show_plan(benchmark: Benchmark) -> int:
     """Print what is to be done for each competition and each run, and the limits of time and cost. Changes nothing.
 
-    Returns the exit code: 1 if a run would be refused.
+    Returns the exit code: 1 if a run, or all of them, would be refused.
     """
-    from common.settings import get_settings
-    from sandbox.definitions import load_agent
+    from flows.commands.preflight import refusals
     from tasks.wiring.attempts import attempts_of
-    from tasks.wiring.context import limits_of, open_store
 
-    settings, store = get_settings(), open_store(request.store)
-    data = [_data(store, request, name, raw_dir) for name in competition_ids]
+    context, ids = benchmark.context, benchmark.competition_ids
+    settings, store, request = context.settings, context.store, context.request
+    datasets = [_data(store, request, name, benchmark.raw_dir) for name in ids]
     runs: list[dict[str, Any]] = [
-        {"competition_id": name, "seed": attempt.seed, "state": _state(attempt)}
-        for name in competition_ids
-        for attempt in attempts_of(request, name)
+        {"competition_id": name, "seed": attempt.seed, "state": _state(context, attempt)}
+        for name in ids
+        for attempt in attempts_of(context, name)
     ]
-    limit = limits_of(load_agent(request.agent, settings.agent_dirs), request, settings).time_limit_seconds
-    todo = sum(each["state"].startswith(_TO_RUN) for each in runs)
-    found = {
+    limit = context.limits.time_limit_seconds
+    todo = sum(run["state"].startswith(_TO_RUN) for run in runs)
+    refused = refusals(benchmark)
+    plan = {
         "run_group": request.run_group,
-        "competitions": data,
+        "competitions": datasets,
         "runs": runs,
         "runs_to_do": todo,
-        "download_bytes": sum(each["download_bytes"] or 0 for each in data),
+        "download_bytes": sum(data["download_bytes"] or 0 for data in datasets),
         "seconds_at_most": math.ceil(todo / settings.agents) * limit,
         "dollars_at_most": _dollars(settings, todo),
         "so_far": _so_far(store, request),
+        "refusals": refused,
     }
-    if not answer(found):
-        _show(found, settings, limit)
-    return 1 if any(each["state"].startswith(_REFUSED) for each in runs) else 0
+    if not answer(plan):
+        _show(plan, settings, limit)
+    return 1 if refused or any(run["state"].startswith(_REFUSED) for run in runs) else 0
 
 
 def _data(store: Store, request: RunRequest, name: str, raw_dir: str | None) -> dict[str, Any]:
@@ -77,31 +80,33 @@ def _data(store: Store, request: RunRequest, name: str, raw_dir: str | None) -> 
     }
 
 
-def _show(found: dict[str, Any], settings: Settings, limit: float) -> None:
+def _show(plan: dict[str, Any], settings: Settings, limit: float) -> None:
     counts: Counter[str] = Counter()
-    for each in found["competitions"]:
+    for each in plan["competitions"]:
         click.echo(f"{each['competition_id']}: {_in_words(each)}")
-        for run in found["runs"]:
+        for run in plan["runs"]:
             if run["competition_id"] == each["competition_id"]:
                 click.echo(f"  seed {run['seed']}: {run['state']}")
                 counts[run["state"].partition(":")[0]] += 1
     done = [f"{count} {what}" for what, count in counts.items() if not what.startswith(_TO_RUN)]
-    click.echo(", ".join([f"Run group {found['run_group']}: {counted(found['runs_to_do'], 'run')} to do", *done]))
-    downloads = [each for each in found["competitions"] if each["download"]]
+    click.echo(", ".join([f"Run group {plan['run_group']}: {counted(plan['runs_to_do'], 'run')} to do", *done]))
+    downloads = [each for each in plan["competitions"] if each["download"]]
     if downloads:
         unknown = sum(each["download_bytes"] is None for each in downloads)
         rest = f", and {unknown} of unknown size" if unknown else ""
-        click.echo(f"Download: {size(found['download_bytes'])} from Kaggle{rest}")
-    if found["runs_to_do"]:
+        click.echo(f"Download: {size(plan['download_bytes'])} from Kaggle{rest}")
+    if plan["runs_to_do"]:
         click.echo(
             f"Time: at most {duration(limit)} each, {settings.agents} at the same time, so at most "
-            f"{duration(found['seconds_at_most'])} for the agents"
+            f"{duration(plan['seconds_at_most'])} for the agents"
         )
-        click.echo(f"Cost: {_cost(settings, found['dollars_at_most'])}")
-    if so_far := found["so_far"]:
+        click.echo(f"Cost: {_cost(settings, plan['dollars_at_most'])}")
+    if so_far := plan["so_far"]:
         cost = f" and ${so_far['mean_cost_usd']:,.2f}" if so_far["mean_cost_usd"] else ""
         runs, seconds = counted(so_far["runs"], "finished run"), duration(round(so_far["mean_seconds"]))
         click.echo(f"On average, the {runs} of this group took {seconds}{cost}")
+    for text in plan["refusals"]:
+        click.echo(f"Refused: {text}")
 
 
 def _in_words(data: dict[str, Any]) -> str:
@@ -142,17 +147,17 @@ def _so_far(store: Store, request: RunRequest) -> dict[str, Any] | None:
     return {"runs": len(seconds), "mean_seconds": sum(seconds) / len(seconds), "mean_cost_usd": cost / len(seconds)}
 
 
-def _state(attempt: Attempt) -> str:
-    from tasks.wiring.attempts import finished_run, require_replaceable, run_folder
+def _state(context: RunContext, attempt: Attempt) -> str:
+    from tasks.wiring.attempts import attempt_folder, finished_run, require_replaceable
     from tasks.wiring.grades import finished_grade, grade_request
 
     if attempt.dataset_key is not None:
         try:
-            require_replaceable(attempt)
+            require_replaceable(context, attempt)
         except UserError as error:
             return f"{_REFUSED}: {error}"
-    record = finished_run(attempt)
+    record = finished_run(context.store, attempt)
     if record is None:
-        before = run_folder(attempt).read_run()
+        before = attempt_folder(context.store, attempt).read_run()
         return f"{_TO_RUN} again: it is {before.status}" if before is not None else _TO_RUN
-    return "finished" if finished_grade(grade_request(attempt)) else "finished, to be graded"
+    return "finished" if finished_grade(context.store, grade_request(attempt)) else "finished, to be graded"

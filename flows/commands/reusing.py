@@ -2,44 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from tasks.wiring.requests import RunRequest
+if TYPE_CHECKING:
+    from flows.commands.preflight import Benchmark
 
 
-def nothing_to_do(request: RunRequest, competition_ids: Sequence[str], raw_dir: str | None, *, verified: bool) -> bool:
+def nothing_to_do(benchmark: Benchmark) -> bool:
     """Whether all datasets are prepared, and all runs are finished and graded, so that a flow would reuse everything.
 
-    Args:
-        request: What to run. If it asks for an examination of the runs, that is to do.
-        competition_ids: The competitions.
-        raw_dir: Directory of downloaded archives.
-        verified: Whether datasets count only if they were compared with the published checksums.
-
-    An error, for example of a damaged record, is the flow's to report: there is something to do then.
+    An examination of the runs is something to do. An error, for example of a damaged record, is the flow's to report:
+    there is something to do then.
     """
     from storage.dataset import Dataset
     from tasks.wiring.attempts import attempts_of, finished_run
-    from tasks.wiring.context import already_prepared, open_store
+    from tasks.wiring.context import already_prepared
     from tasks.wiring.grades import finished_grade, grade_request
 
+    context, verified = benchmark.context, not benchmark.skip_verification
+    request, store = context.request, context.store
     if request.examine or request.overwrite:
         return False
-    store = open_store(request.store)
     try:
         return all(
-            already_prepared(store, Dataset(request.edition, name), raw_dir, verified=verified)
+            already_prepared(store, Dataset(request.edition, name), benchmark.raw_dir, verified=verified)
             and all(
-                finished_run(attempt) is not None and finished_grade(grade_request(attempt)) is not None
-                for attempt in attempts_of(request, name)
+                finished_run(store, attempt) is not None and finished_grade(store, grade_request(attempt)) is not None
+                for attempt in attempts_of(context, name)
             )
-            for name in competition_ids
+            for name in benchmark.competition_ids
         )
     except Exception:
         return False
 
 
-def show_reused(request: RunRequest, competition_ids: Sequence[str]) -> int:
+def show_reused(benchmark: Benchmark) -> int:
     """Do what a flow does that reuses everything, and print the same; returns the exit code.
 
     The tables and the report of the group are written, because an earlier command may have been ended before that.
@@ -49,16 +46,14 @@ def show_reused(request: RunRequest, competition_ids: Sequence[str]) -> int:
     from tasks.report import aggregate_group
     from tasks.wiring.attempts import note_plan
     from tasks.wiring.cancelling import forget_cancelling
-    from tasks.wiring.context import open_store
     from tasks.wiring.requests import run_name
     from tasks.wiring.storing import remove_leftovers
 
-    store = open_store(request.store)
+    request, store, ids = benchmark.context.request, benchmark.context.store, benchmark.competition_ids
     remove_leftovers(store)
     forget_cancelling(request)
-    note_plan(request, competition_ids)
+    note_plan(store, request, ids)
     aggregate_group(store, request.run_group)
-    prepared = [Outcome(name, "reused", "prepared already") for name in competition_ids]
-    runs = sorted(run_name(name, seed) for name in competition_ids for seed in request.seed_numbers)
-    outcomes = [*prepared, *(Outcome(name, "reused", "already graded") for name in runs)]
-    return tell(outcomes)
+    prepared = [Outcome(name, "reused", "prepared already") for name in ids]
+    runs = sorted(run_name(name, seed) for name in ids for seed in request.seed_numbers)
+    return tell([*prepared, *(Outcome(name, "reused", "already graded") for name in runs)])

@@ -16,18 +16,17 @@ from prefect.utilities.asyncutils import run_coro_as_sync
 from prefect.utilities.engine import emit_task_run_state_change_event
 
 from common import progress
-from common.settings import get_settings
 from flows.attempt import make_attempt
 from flows.grading import Work, outcomes_of, submit_grade
 from flows.watching.outcome import Outcome
 from tasks.agent_run import agent_run
 from tasks.wiring.attempts import finished_run
 from tasks.wiring.backends import without_agents
-from tasks.wiring.context import open_store
+from tasks.wiring.context import RunContext
 from tasks.wiring.grades import grade_request
 from tasks.wiring.in_progress import PendingRuns
 from tasks.wiring.prefect_server import served
-from tasks.wiring.requests import Attempt, RunRequest
+from tasks.wiring.requests import Attempt
 
 
 class AgentRunner(ThreadPoolTaskRunner[Any]):
@@ -68,19 +67,19 @@ class AgentRunner(ThreadPoolTaskRunner[Any]):
 class LocalAttempts:
     """Makes attempts in this process, `MLEBENCH_AGENTS` at the same time. Use it in a `with` statement."""
 
-    def __init__(self, request: RunRequest) -> None:
-        slots = get_settings().agents
+    def __init__(self, context: RunContext) -> None:
+        self._store, slots = context.store, context.settings.agents
         # From a store elsewhere, the data of the next attempts are fetched while agents run, see `slot_with_data`.
-        threads = slots if open_store(request.store).top.local else 2 * slots
+        threads = slots if self._store.top.local else 2 * slots
         self._served = served()
         runner = AgentRunner if self._served else ThreadPoolTaskRunner[Any]
         self._runner = runner(max_workers=threads)
         self._work: dict[str, Work] = {}
-        self._queued, self._stack = PendingRuns(), contextlib.ExitStack()
+        self._pending, self._stack = PendingRuns(), contextlib.ExitStack()
 
     def __enter__(self) -> Self:
-        self._stack.enter_context(self._queued)
-        self._stack.enter_context(progress.listening(self._queued.hear))
+        self._stack.enter_context(self._pending)
+        self._stack.enter_context(progress.listening(self._pending.hear))
         self._runner.__enter__()
         return self
 
@@ -98,21 +97,21 @@ class LocalAttempts:
 
     def add(self, attempt: Attempt) -> None:
         """Make an attempt, unless it is made; only grade it if it is not graded by the current grader."""
-        if finished_run(attempt) is not None:
-            self._work[attempt.name] = submit_grade(grade_request(attempt))
+        if finished_run(self._store, attempt) is not None:
+            self._work[attempt.name] = submit_grade(self._store, grade_request(attempt))
             return
         progress.report(attempt.name, "queued")
-        self._queued.add(attempt)
+        self._pending.add(attempt)
         if self._served:
             made = self._runner.submit(make_attempt, {"attempt": attempt})
-            made.add_done_callback(lambda _: self._queued.remove(attempt.name))
+            made.add_done_callback(lambda _: self._pending.remove(attempt.name))
             self._work[attempt.name] = [made]
             return
         # Nobody looks at a temporary server: nothing is announced, and no task run holds these two together.
         request = grade_request(attempt)
         run = self._runner.submit(agent_run, {"attempt": attempt})
-        run.add_done_callback(lambda _: self._queued.remove(attempt.name))
-        self._work[attempt.name] = submit_grade(request, after=[run])
+        run.add_done_callback(lambda _: self._pending.remove(attempt.name))
+        self._work[attempt.name] = submit_grade(self._store, request, after=[run])
 
     def outcomes(self) -> dict[str, Outcome]:
         """Wait for all attempts; returns their outcomes by name."""

@@ -14,7 +14,6 @@ from prefect.deployments import run_deployment
 
 from common import progress
 from common.errors import UserError
-from common.settings import get_settings
 from flows.attempt import attempt_name
 from flows.fleet import again
 from flows.fleet.hosts import online
@@ -23,11 +22,10 @@ from flows.fleet.setup import Priority, deployment_name, label_for, queue_name, 
 from flows.grading import Work, outcomes_of, submit_grade
 from flows.watching.naming import agent_name
 from flows.watching.outcome import Outcome
-from sandbox.definitions import load_agent
 from sandbox.host.placement import unplaceable
 from storage.keys import content_key
 from tasks.wiring.attempts import finished_run
-from tasks.wiring.context import stated_limits
+from tasks.wiring.context import RunContext
 from tasks.wiring.grades import finished_grade, grade_request
 from tasks.wiring.host import need_of
 from tasks.wiring.requests import Attempt, RunRequest
@@ -58,10 +56,9 @@ class PoolAttempts:
     The flow runs do not depend on this process: if it ends, they go on, and another one finds them.
     """
 
-    def __init__(self, pool: str, request: RunRequest, priority: Priority = "normal") -> None:
-        self._pool, self._request = pool, request
-        agent = load_agent(request.agent, get_settings().agent_dirs)
-        self._label = label_for(stated_limits(agent, request, get_settings()))
+    def __init__(self, pool: str, context: RunContext, priority: Priority = "normal") -> None:
+        self._pool, self._context, self._request = pool, context, context.request
+        self._label = label_for(context.stated_limits)
         self._queue = queue_name(self._label, priority)
         self._work: dict[str, Work] = {}
         self._open: dict[UUID, _Submitted] = {}
@@ -83,8 +80,8 @@ class PoolAttempts:
 
     def add(self, attempt: Attempt) -> None:
         """Submit an attempt, unless it is made or submitted; only grade it if the current grader has not."""
-        if finished_run(attempt) is not None:
-            self._work[attempt.name] = submit_grade(grade_request(attempt))
+        if finished_run(self._context.store, attempt) is not None:
+            self._work[attempt.name] = submit_grade(self._context.store, grade_request(attempt))
             return
         found, tries = tries_of(attempt)
         if found is None or (found.state and found.state.is_final()):
@@ -153,7 +150,7 @@ class PoolAttempts:
         if now - self._looked_at_hosts < HOSTS_SECONDS or not self._open:
             return
         self._looked_at_hosts = now
-        need = need_of(next(iter(self._open.values())).attempt)
+        need = need_of(self._context, next(iter(self._open.values())).attempt.competition_id)
         label = frozenset({self._label})
         with contextlib.suppress(*SERVER_ERRORS), get_client(sync_client=True) as client:
             self._unplaceable = unplaceable(online(client, self._pool), replace(need, labels=label))
@@ -170,16 +167,15 @@ class PoolAttempts:
         )
         return cast("FlowRun", made)
 
-    @staticmethod
-    def _outcome(attempt: Attempt, run: FlowRun) -> Outcome:
+    def _outcome(self, attempt: Attempt, run: FlowRun) -> Outcome:
         state = run.state
         assert state is not None
         if not state.is_completed():
             return Outcome(attempt.name, "failed", explanation(state))
         request = grade_request(attempt)
-        if finished_grade(request) is not None:
+        if finished_grade(self._context.store, request) is not None:
             return Outcome(attempt.name, "done")
-        if finished_run(attempt) is None:
+        if finished_run(self._context.store, attempt) is None:
             where = f"host {host_of(run) or 'unknown'}"
             return Outcome(attempt.name, "failed", f"{where} stored nothing in {request.store} as seen from here")
         return Outcome(attempt.name, "failed", "grading failed because of a bug; see the flow run's log")

@@ -26,6 +26,7 @@ from flows.fleet.runs import agent_at
 from flows.fleet.setup import FLOWS, PRIORITIES, queue_name, rank_of
 from sandbox.host import placement
 from sandbox.isolation import BackendName
+from tasks.wiring.context import RunContext
 from tasks.wiring.host import end_superseded, need_of, run_name_of, runs_here, this_host
 from tasks.wiring.requests import Attempt
 
@@ -148,7 +149,7 @@ def _candidate(run: Any) -> Candidate:
     with contextlib.suppress(Exception):  # such as an agent that this host does not have: the attempt itself says so
         attempt = Attempt.model_validate(run.parameters["attempt"])
         name = run_name_of(attempt)
-        need = need_of(attempt)
+        need = need_of(RunContext.of(attempt.request), attempt.competition_id)
     since = run.next_scheduled_start_time or run.expected_start_time or datetime.now(UTC)
     waiting = (datetime.now(UTC) - since).total_seconds()
     return Candidate(run.id, name, need, waiting, agent_at(run.tags), rank_of(run.work_queue_name))

@@ -15,8 +15,8 @@ from common.progress import Meter, Share, listening, metering
 from flows.watching.story import AttemptStory
 from storage.runs.folders import GRADE, REQUESTS, RUN, VALIDATIONS, RunFolder
 from tasks.wiring import artifacts
-from tasks.wiring.attempts import run_folder
-from tasks.wiring.context import browser_link
+from tasks.wiring.attempts import attempt_folder
+from tasks.wiring.context import browser_link, open_store
 from tasks.wiring.prefect_server import served, shown
 from tasks.wiring.requests import Attempt
 
@@ -41,7 +41,7 @@ def watched(attempt: Attempt) -> Iterator[None]:
         finally:
             story.last_words()
     with shown("the links to the files of a run"):
-        show_files(run_folder(attempt))
+        show_files(attempt_folder(open_store(attempt.request.store), attempt))
 
 
 @contextlib.contextmanager

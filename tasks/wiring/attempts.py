@@ -12,7 +12,6 @@ from typing import Any
 from common.errors import UserError
 from common.settings import get_settings
 from common.units import duration, size
-from sandbox.definitions import load_agent
 from storage.dataset import Dataset
 from storage.datasets.prepared import committed_key
 from storage.keys import content_key
@@ -20,54 +19,52 @@ from storage.runs.evidence.manifest import append, head_of_run
 from storage.runs.folders import RunFolder
 from storage.runs.records import RunRecord
 from storage.store import Store
-from tasks.wiring.context import caps_of, limits_of, open_store
+from tasks.wiring.context import RunContext
 from tasks.wiring.requests import Attempt, RunRequest
 
-_NO_RESULT = ("lost", "cancelled")
+_WITHOUT_RESULT = ("lost", "cancelled")
+"""Statuses of runs that are made again."""
 
 
-def attempts_of(request: RunRequest, competition_id: str) -> list[Attempt]:
-    """The attempts of a request at a competition, one per seed.
-
-    Raises `UserError` as `RunRequest.require_hidden_answers`.
-    """
+def attempts_of(context: RunContext, competition_id: str) -> list[Attempt]:
+    """The attempts at a competition, one per seed. Raises `UserError` as `RunRequest.require_hidden_answers`."""
+    request, store = context.request, context.store
     request.require_hidden_answers([competition_id])
-    dataset_key = committed_key(open_store(request.store), Dataset(request.edition, competition_id))
-    found = [
+    dataset_key = committed_key(store, Dataset(request.edition, competition_id))
+    attempts = [
         Attempt(
             request=request,
             competition_id=competition_id,
             seed=seed,
             # Without a prepared dataset the key does not matter: the run then fails because of that.
-            key=run_key(request, seed, dataset_key or ""),
+            key=run_key(context, seed, dataset_key or ""),
             dataset_key=dataset_key,
         )
         for seed in request.seed_numbers
     ]
-    return [_again(each) for each in found] if request.retry else found
+    return [_again(store, attempt) for attempt in attempts] if request.retry else attempts
 
 
-def _again(attempt: Attempt) -> Attempt:
+def _again(store: Store, attempt: Attempt) -> Attempt:
     """The attempt, which replaces the finished run if that ended with one of the statuses that are tried again."""
-    record = finished_run(attempt)
+    record = finished_run(store, attempt)
     if record is None or record.status not in attempt.request.retry:
         return attempt
     return attempt.model_copy(update={"replaces": str(record.finished_at)})
 
 
-def run_key(request: RunRequest, seed: int, dataset_key: str) -> str:
+def run_key(context: RunContext, seed: int, dataset_key: str) -> str:
     """The content key of a run: the agent, its limits, the seed, the dataset, and what the agent can reach.
 
     The run group is part of it, because another group is another attempt.
     """
-    agent = load_agent(request.agent, get_settings().agent_dirs)
-    # What agent and request ask for. The caps of a machine are in the record of the run only.
-    wanted = agent.limits.override(time_limit_seconds=request.time_limit_seconds)
-    limits = wanted.capped(caps_of(request, wanted)).as_dict()
+    request = context.request
+    # The caps of a machine are in the record of the run only.
+    limits = context.requested_limits.as_dict()
     del limits["free_bytes"]
     reach = request.isolation.conditions() | ({"obfuscated": True} if request.obfuscated else {})
     return content_key(
-        agent.fingerprint(),
+        context.agent.fingerprint(),
         limits,
         seed,
         request.edition,
@@ -77,13 +74,18 @@ def run_key(request: RunRequest, seed: int, dataset_key: str) -> str:
     )
 
 
-def finished_run(attempt: Attempt) -> RunRecord | None:
+def attempt_folder(store: Store, attempt: Attempt) -> RunFolder:
+    """The folder in the store with the files of an attempt."""
+    return RunFolder(store, attempt.request.run_group, attempt.competition_id, attempt.seed)
+
+
+def finished_run(store: Store, attempt: Attempt) -> RunRecord | None:
     """The record of the attempt if it is finished under the same key, otherwise None.
 
     A run that was lost or cancelled is made again, and one that the attempt replaces.
     """
-    record = run_folder(attempt).read_run()
-    if record is None or record.key != attempt.key or record.status in ("lost", "cancelled"):
+    record = attempt_folder(store, attempt).read_run()
+    if record is None or record.key != attempt.key or record.status in _WITHOUT_RESULT:
         return None
     return None if attempt.replaces is not None and str(record.finished_at) == attempt.replaces else record
 
@@ -92,44 +94,41 @@ class RunDiffers(UserError):
     """The group has the run already, made under other conditions."""
 
 
-def require_replaceable(attempt: Attempt) -> None:
+def require_replaceable(context: RunContext, attempt: Attempt) -> None:
     """Raise `RunDiffers` if the attempt would replace a result of other conditions, unless the request insists.
 
     Runs that were lost or cancelled have no result, and are made again.
     """
-    record = _other_result(attempt)
-    if record is not None and not attempt.request.overwrite:
+    record = _other_result(context.store, attempt)
+    if record is not None and not context.request.overwrite:
         raise RunDiffers(
-            f"run group {attempt.request.run_group} has {attempt.name} already, made under other conditions: "
-            f"{'; '.join(differences(record, attempt))}. Choose another --run-group, or replace the run with "
+            f"run group {context.request.run_group} has {attempt.name} already, made under other conditions: "
+            f"{'; '.join(differences(context, record, attempt))}. Choose another --run-group, or replace the run with "
             "--overwrite"
         )
 
 
-def note_overwriting(attempt: Attempt) -> None:
+def note_overwriting(context: RunContext, attempt: Attempt) -> None:
     """Note in the group's manifest that a result of other conditions is being replaced, with its hash."""
-    record = _other_result(attempt)
+    record = _other_result(context.store, attempt)
     if record is None:
         return
-    request, cell = attempt.request, f"{attempt.competition_id}/{attempt.seed}"
     facts: dict[str, Any] = {"head": head_of_run(record.model_dump(mode="json")), "status": record.status}
-    facts |= {"run_key": record.key, "differs": differences(record, attempt)}
-    note_in_manifest(open_store(request.store), request.run_group, "overwritten", run=cell, **facts)
+    facts |= {"run_key": record.key, "differs": differences(context, record, attempt)}
+    run = f"{attempt.competition_id}/{attempt.seed}"
+    note_in_manifest(context.store, context.request.run_group, "overwritten", run=run, **facts)
 
 
-def _other_result(attempt: Attempt) -> RunRecord | None:
-    record = run_folder(attempt).read_run()
-    return None if record is None or record.key == attempt.key or record.status in _NO_RESULT else record
+def _other_result(store: Store, attempt: Attempt) -> RunRecord | None:
+    record = attempt_folder(store, attempt).read_run()
+    return None if record is None or record.key == attempt.key or record.status in _WITHOUT_RESULT else record
 
 
-def differences(record: RunRecord, attempt: Attempt) -> list[str]:
+def differences(context: RunContext, record: RunRecord, attempt: Attempt) -> list[str]:
     """How the conditions of an attempt differ from those of a recorded run, as texts: what it was, what it is now."""
-    request = attempt.request
-    agent = load_agent(request.agent, get_settings().agent_dirs)
-    limits = agent.limits.override(time_limit_seconds=request.time_limit_seconds)
-    limits = limits.capped(caps_of(request, limits))
+    request, agent = context.request, context.agent
+    limits, here = context.requested_limits, context.limits
     seconds = record.time_limit_seconds
-    here = limits_of(agent, request, get_settings())
     # What nobody asked for, or more than this machine has, is set by the machine, and was by that of the record.
     by_machine = {
         name
@@ -140,7 +139,7 @@ def differences(record: RunRecord, attempt: Attempt) -> list[str]:
         )
         if asked != given
     }
-    wanted = {
+    now = {
         "agent": agent.full_name,
         "time limit": duration(limits.time_limit_seconds),
         "CPUs": limits.cpus,
@@ -164,15 +163,15 @@ def differences(record: RunRecord, attempt: Attempt) -> list[str]:
         "runtime": record.runtime or "none",
         "obfuscated": bool(record.obfuscated),
     }
-    differing = [name for name in wanted if was[name] != wanted[name] and name not in by_machine]
-    found = [f"{name} was {was[name]}, is now {wanted[name]}" for name in differing]
+    differing = [name for name in now if was[name] != now[name] and name not in by_machine]
+    texts = [f"{name} was {was[name]}, is now {now[name]}" for name in differing]
     if record.agent == agent.full_name and record.code_fingerprint not in (None, agent.fingerprint()):
-        found.append("the files of the agent have changed")
+        texts.append("the files of the agent have changed")
     if record.dataset_key != attempt.dataset_key and None not in (record.dataset_key, attempt.dataset_key):
-        found.append("the dataset was prepared again and is another one")
+        texts.append("the dataset was prepared again and is another one")
     if record.submission_from:
-        found.append(f"the run is a copy of {record.submission_from}")
-    return found or ["its limits, or how its key is computed"]
+        texts.append(f"the run is a copy of {record.submission_from}")
+    return texts or ["its limits, or how its key is computed"]
 
 
 def _size(count: int | None) -> str | None:
@@ -184,15 +183,9 @@ def note_in_manifest(store: Store, run_group: str, kind: str, **facts: Any) -> N
     append(store, run_group, get_settings().ledger_key.get_secret_value(), kind, **facts)
 
 
-def note_plan(request: RunRequest, competition_ids: Sequence[str]) -> None:
+def note_plan(store: Store, request: RunRequest, competition_ids: Sequence[str]) -> None:
     """Note which runs a request plans, so that those that are dropped later show."""
     plan: dict[str, Any] = {"competitions": sorted(competition_ids), "seeds": request.seeds, "agent": request.agent}
     if request.only_seeds:
         plan |= {"seeds": 0, "seed_numbers": request.seed_numbers}
-    note_in_manifest(open_store(request.store), request.run_group, "planned", **plan, edition=request.edition)
-
-
-def run_folder(attempt: Attempt) -> RunFolder:
-    """The folder in the store with the files of an attempt."""
-    request = attempt.request
-    return RunFolder(open_store(request.store), request.run_group, attempt.competition_id, attempt.seed)
+    note_in_manifest(store, request.run_group, "planned", **plan, edition=request.edition)

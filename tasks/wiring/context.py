@@ -1,15 +1,16 @@
-"""The store, the sources of downloads and the limits of runs, as configured in the settings."""
+"""What a process works with, by its settings and a request: store, sources of downloads, agent and limits."""
 
 from __future__ import annotations
 
 import os
 import shutil
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
 from common.settings import Settings, get_settings
 from competitions import registry
-from sandbox.definitions import Agent
+from sandbox.definitions import Agent, load_agent
 from sandbox.limits import GIB, Limits
 from storage.cache import Cache
 from storage.dataset import Dataset
@@ -21,6 +22,59 @@ from tasks.wiring.requests import RunRequest
 
 _SHARE = 0.9
 """Share of the memory and of the free disk space of this machine that a run may use if the settings do not say."""
+
+
+@dataclass(frozen=True)
+class RunContext:
+    """A request and what it names, resolved once for a command, a flow or a task: settings, store and agent.
+
+    The request is what travels between processes; each makes a context of it. What can change while a group is run is
+    not part of it: which datasets are prepared and which runs are finished is read from the store where it matters.
+    """
+
+    request: RunRequest
+    settings: Settings
+    store: Store
+    agent: Agent
+
+    @classmethod
+    def of(cls, request: RunRequest) -> RunContext:
+        """Resolve a request with the settings of this process. Raises `AgentError` for an agent that is not known."""
+        store, settings = open_store(request.store), get_settings()
+        return cls(request, settings, store, load_agent(request.agent, settings.agent_dirs))
+
+    @property
+    def requested_limits(self) -> Limits:
+        """What agent and request ask for. It is part of the key of a run, which the caps of a machine are not."""
+        limits = self.agent.limits.override(time_limit_seconds=self.request.time_limit_seconds)
+        return limits.capped(self._caps_of_request(limits))
+
+    @property
+    def limits(self) -> Limits:
+        """The limits of a run on this machine: those of its agent or the caps of the operator, whichever are smaller.
+
+        A time limit of the request is the operator's own, so it may be longer than the cap.
+        """
+        own_time = self.request.time_limit_seconds
+        cap = caps(self.settings).override(time_limit_seconds=own_time)
+        limits = self.agent.limits.override(time_limit_seconds=own_time)
+        return limits.capped(cap).capped(self._caps_of_request(cap))
+
+    @property
+    def stated_limits(self) -> Limits:
+        """The limits of the agent under the caps that the operator states, by which a host is chosen.
+
+        What a cap is by default depends on the machine: a run should not go to a small host because it may have less
+        there.
+        """
+        settings, limits = self.settings, self.agent.limits
+        stated = limits.override(memory_bytes=settings.agent_memory, cpus=settings.agent_cpus, gpus=settings.agent_gpus)
+        return limits.capped(stated).capped(self._caps_of_request(stated))
+
+    def _caps_of_request(self, others: Limits) -> Limits:
+        """The caps that the request states itself, with the rest from `others`."""
+        request = self.request
+        return others.override(memory_bytes=request.max_memory, cpus=request.max_cpus, disk_bytes=request.max_disk)
 
 
 def open_store(url: str | None = None) -> Store:
@@ -63,32 +117,6 @@ def archive_needed(store: Store, dataset: Dataset, raw_dir: str | None = None, *
     """Whether preparing the dataset with the current settings needs its download; see `needs_download`."""
     source = download_source(dataset.competition_id, raw_dir)
     return needs_download(store, dataset, source, get_settings().params_of(dataset.competition_id), renew=renew)
-
-
-def limits_of(agent: Agent, request: RunRequest, settings: Settings) -> Limits:
-    """The limits of a run on this machine: those of its agent or the caps of the operator, whichever are smaller.
-
-    A time limit of the request is the operator's own, so it may be longer than the cap.
-    """
-    wanted = agent.limits.override(time_limit_seconds=request.time_limit_seconds)
-    cap = caps(settings).override(time_limit_seconds=request.time_limit_seconds)
-    return wanted.capped(cap).capped(caps_of(request, cap))
-
-
-def stated_limits(agent: Agent, request: RunRequest, settings: Settings) -> Limits:
-    """The limits of an agent under the caps that the operator states; hosts are chosen by their memory, cores and GPUs.
-
-    What a cap is by default depends on the machine: a run should not go to a small host because it may have less there.
-    """
-    stated = agent.limits.override(
-        memory_bytes=settings.agent_memory, cpus=settings.agent_cpus, gpus=settings.agent_gpus
-    )
-    return agent.limits.capped(stated).capped(caps_of(request, stated))
-
-
-def caps_of(request: RunRequest, others: Limits) -> Limits:
-    """The caps that the request states itself, with the rest from `others`."""
-    return others.override(memory_bytes=request.max_memory, cpus=request.max_cpus, disk_bytes=request.max_disk)
 
 
 def caps(settings: Settings) -> Limits:

@@ -31,7 +31,6 @@ from storage.runs.records import GradeRecord, RunRecord
 from storage.sources.kaggle.leaderboard import read_leaderboard
 from storage.store import Store
 from storage.upkeep.space import PARSED_ANSWERS
-from tasks.wiring.context import open_store
 from tasks.wiring.requests import Attempt, GradeRequest, run_name
 
 
@@ -116,16 +115,16 @@ def dataset_for(store: Store, run: RunRecord, edition: Edition) -> Dataset:
     return answers_to(store, Dataset(run.edition, run.competition_id, run.dataset_key), edition, f"run {run.name}")
 
 
-def finished_grade(request: GradeRequest) -> GradeRecord | None:
+def finished_grade(store: Store, request: GradeRequest) -> GradeRecord | None:
     """The grade record if the run is graded under the same key, otherwise None."""
-    record = graded_folder(request).read_grade()
+    record = graded_folder(store, request).read_grade()
     # A failed grading is a bug of the grader, so the run is graded again.
     return record if record is not None and record.key == request.key and record.outcome != "failed" else None
 
 
-def graded_folder(request: GradeRequest) -> RunFolder:
+def graded_folder(store: Store, request: GradeRequest) -> RunFolder:
     """The folder of the run to grade."""
-    return RunFolder(open_store(request.store), request.run_group, request.competition_id, request.seed)
+    return RunFolder(store, request.run_group, request.competition_id, request.seed)
 
 
 # Without the lock, threads that make the first call at the same time would get different caches.

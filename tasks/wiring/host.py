@@ -14,7 +14,6 @@ from typing import Literal
 
 from common.settings import get_settings
 from sandbox.backend import Backend, Place, RunSpec
-from sandbox.definitions import load_agent
 from sandbox.docker.holdings import Holdings
 from sandbox.host.folder import host_folder
 from sandbox.host.placement import Host, Need
@@ -27,7 +26,7 @@ from storage.runs.folders import RunFolder
 from storage.runs.tries import Tries
 from storage.store import Store
 from storage.uses import Continuing
-from tasks.wiring.context import local_cache, stated_limits
+from tasks.wiring.context import RunContext, local_cache
 from tasks.wiring.requests import Attempt
 
 Kind = Literal["downloads", "preparations", "copies", "agents"]
@@ -95,17 +94,15 @@ def this_host(labels: frozenset[str] = frozenset()) -> Host:
     )
 
 
-def need_of(attempt: Attempt) -> Need:
-    """What the run of an attempt asks of a host, under the operator's caps."""
-    request = attempt.request
-    settings = get_settings()
-    limits = stated_limits(load_agent(request.agent, settings.agent_dirs), request, settings)
+def need_of(context: RunContext, competition_id: str) -> Need:
+    """What a run of a group asks of a host, under the operator's caps."""
+    request, limits = context.request, context.stated_limits
     return Need(
         backend=request.isolation.backend,
         gpus=limits.gpus or 0,
         cpus=limits.cpus,
         memory_bytes=limits.memory_bytes,
-        dataset=label_of(Dataset(request.edition, attempt.competition_id), "public"),
+        dataset=label_of(Dataset(request.edition, competition_id), "public"),
     )
 
 

@@ -15,7 +15,10 @@ from sandbox.services.run_services import RunServices
 from sandbox.supervision.control import Layout
 from storage.lease import Lease
 from storage.runs.checkpoints import Checkpoint, Checkpoints
+from storage.runs.folders import RunFolder
 from storage.runs.tries import Tries
+from tasks.wiring.attempts import attempt_folder
+from tasks.wiring.context import RunContext
 from tasks.wiring.requests import Attempt
 
 HOME = "home.tar"
@@ -59,6 +62,7 @@ def join_logs(resumed: Resumed | None, log: Path, target: Path) -> None:
 class ActiveRun:
     """A run that this process makes: under its lease, with its services beside it."""
 
+    context: RunContext
     attempt: Attempt
     """With the key of the dataset that the agent works on."""
     spec: RunSpec
@@ -69,6 +73,11 @@ class ActiveRun:
     checkpoints: Checkpoints
     resumed: Resumed | None = None
     """The checkpoint that the run has continued from, if it has."""
+
+    @property
+    def folder(self) -> RunFolder:
+        """The folder of the run in the store."""
+        return attempt_folder(self.context.store, self.attempt)
 
     def number(self) -> int:
         """The number of the try that is in progress."""

@@ -37,7 +37,7 @@ from storage.runs.publish import publish
 from storage.runs.records import RunRecord
 from storage.runs.tries import FILE, Try
 from storage.store import Store
-from tasks.wiring.attempts import run_folder
+from tasks.wiring.attempts import attempt_folder
 from tasks.wiring.requests import Attempt
 from tasks.wiring.run import ActiveRun, Resumed, join_logs
 
@@ -63,7 +63,7 @@ def store_run(run: ActiveRun, handle: RunHandle, result: RunResult, number: int)
         files[FILE] = spec.workdir / FILE
     if result.submission is not None:
         files["submission.csv"] = result.submission
-    left, dropped = _left_files(run_folder(attempt), result)
+    left, dropped = _left_files(run.folder, result)
     files |= left
     dropped_note = f"{counted(dropped, 'file')} left out, with names too long for the store" if dropped else None
     conditions: dict[str, Any] = {
@@ -75,7 +75,7 @@ def store_run(run: ActiveRun, handle: RunHandle, result: RunResult, number: int)
         **services.counts(),
         "tries": number,
         **({"resumed": resumed.checkpoint.resumed + 1} if resumed else {}),
-        "host": get_settings().host_name,
+        "host": run.context.settings.host_name,
         **provenance(),
     }
     record = RunRecord(
@@ -101,8 +101,8 @@ def store_run(run: ActiveRun, handle: RunHandle, result: RunResult, number: int)
         **conditions,
     )
     _note_attempt(spec.workdir, attempt)
-    publish(run_folder(attempt), record, files, run.held, get_settings().ledger_key.get_secret_value())
-    remove_pieces(run_folder(attempt))
+    publish(run.folder, record, files, run.held, run.context.settings.ledger_key.get_secret_value())
+    remove_pieces(run.folder)
     run.checkpoints.remove()
     run.runner.discard(handle)
 
@@ -219,7 +219,7 @@ def leftover_folders(store: Store) -> Iterator[Path]:
 
 def is_stored(store: Store, attempt: Attempt) -> bool:
     """Whether the store has the record of this very attempt, not of one with another agent or dataset."""
-    record = RunFolder(store, attempt.request.run_group, attempt.competition_id, attempt.seed).read_run()
+    record = attempt_folder(store, attempt).read_run()
     return record is not None and record.key == attempt.key
 
 

@@ -44,7 +44,8 @@ def test_a_key_that_is_set_later(
     assert "signature: is missing, although MLEBENCH_LEDGER_KEY is set" in text
     assert "manifest entry" not in text, "said once"
 
-    note_plan(RunRequest(agent="asks", run_group="g", store=str(tmp_path / "store")), ["diabetes"])
+    store = Store(str(tmp_path / "store"))
+    note_plan(store, RunRequest(agent="asks", run_group="g", store=store.root), ["diabetes"])
     code, text = verify()
     assert code == 1
     assert [line.strip() for line in text.splitlines() if line.startswith(" ")] == [

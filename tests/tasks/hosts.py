@@ -22,6 +22,7 @@ from storage.runs.folders import RunFolder
 from storage.store import Store
 from tasks.agent_run import work_folder
 from tasks.wiring.attempts import attempts_of
+from tasks.wiring.context import RunContext
 from tasks.wiring.requests import Attempt, RunRequest
 from tests.bundles import bundle
 from tests.stores import put_dataset
@@ -32,9 +33,10 @@ ORCHESTRATOR = """
 import json, sys
 from tasks.agent_run import run_agent
 from tasks.wiring.attempts import attempts_of
+from tasks.wiring.context import RunContext
 from tasks.wiring.requests import RunRequest
 request = RunRequest.model_validate(json.loads(sys.argv[1]))
-print(run_agent(attempts_of(request, "diabetes")[0]))
+print(run_agent(attempts_of(RunContext.of(request), "diabetes")[0]))
 """
 
 
@@ -126,7 +128,7 @@ class World:
 
     @property
     def attempt(self) -> Attempt:
-        return attempts_of(self.request, "diabetes")[0]
+        return attempts_of(RunContext.of(self.request), "diabetes")[0]
 
     def host(self, name: str) -> Host:
         self.hosts.append(Host(self, name))

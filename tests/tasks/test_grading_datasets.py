@@ -25,7 +25,7 @@ from storage.upkeep import gc
 from tasks.agent_run import run_agent
 from tasks.grading import grade_run
 from tasks.wiring.attempts import attempts_of, finished_run
-from tasks.wiring.context import open_store
+from tasks.wiring.context import RunContext, open_store
 from tasks.wiring.grades import Ungradable, finished_grade, grade_key, grade_request, grade_requests
 from tasks.wiring.requests import GradeRequest, RunRequest
 from tests.competitions.test_registry import copy_of
@@ -60,7 +60,7 @@ def own(tmp_path: Path, store: Store, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def run(store: Store, group: str = "g", **how: Any) -> RunFolder:
     request = RunRequest(agent="copy", run_group=group, store=store.root, **how)
-    (attempt,) = attempts_of(request, "own")
+    (attempt,) = attempts_of(RunContext.of(request), "own")
     assert run_agent(attempt) == "completed"
     folder = RunFolder(store, group, "own", 0)
     grade_run(grade_request(attempt))
@@ -92,7 +92,7 @@ class TestTheDataset:
         before = folder.read_grade()
         put_dataset(store, "own", key="two")
         (store.local("prepared", "v1", "own", "two", "private", "test.csv")).write_text("other answers")
-        assert finished_grade(request_of(store)) == before, "graded already"
+        assert finished_grade(store, request_of(store)) == before, "graded already"
         assert main(["regrade", "g", "--store", store.root]) == 0
         after = folder.read_grade()
         assert before is not None
@@ -210,7 +210,7 @@ class TestGradeKeys:
         self, own: Path, store: Store, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         run(store)
-        assert finished_grade(request_of(store)) is not None
+        assert finished_grade(store, request_of(store)) is not None
         prepare, read = registry.get("own").fingerprint("prepare"), fingerprints.source
 
         def mended(path: Path) -> fingerprints.Source:
@@ -220,10 +220,10 @@ class TestGradeKeys:
             return found
 
         monkeypatch.setattr(fingerprints, "source", mended)
-        assert finished_grade(request_of(store)) is None, "it has to be graded again"
+        assert finished_grade(store, request_of(store)) is None, "it has to be graded again"
         assert registry.get("own").fingerprint("prepare") == prepare
         grade_run(request_of(store))
-        assert finished_grade(request_of(store)) is not None
+        assert finished_grade(store, request_of(store)) is not None
 
     @pytest.mark.parametrize(
         ("module", "again"),
@@ -272,12 +272,12 @@ class TestGradeKeys:
         assert f"gold: {gold}" in facts.read_text()
         facts.write_text(facts.read_text().replace(f"gold: {gold}", f"gold: {gold / 2}"))
         registry._load.cache_clear()
-        assert finished_grade(request_of(store)) is None
+        assert finished_grade(store, request_of(store)) is None
 
     def test_a_grade_under_another_key_is_made_again(self, own: Path, store: Store) -> None:
         folder = run(store)
         store.write_json(folder.grade_url(), {**store.read_json(folder.grade_url()), "key": "another key"})
-        assert finished_grade(request_of(store)) is None
+        assert finished_grade(store, request_of(store)) is None
 
 
 class TestDescriptions:
@@ -291,10 +291,10 @@ class TestDescriptions:
 
 def test_a_run_whose_dataset_is_replaced_meanwhile_goes_on_with_its_own(own: Path, store: Store) -> None:
     request = RunRequest(agent="copy", run_group="g", store=store.root)
-    (attempt,) = attempts_of(request, "own")
+    (attempt,) = attempts_of(RunContext.of(request), "own")
     put_dataset(store, "own", key="two")
     assert run_agent(attempt) == "completed"
-    record = finished_run(attempt)
+    record = finished_run(store, attempt)
     assert record is not None
     assert record.dataset_key == "one"
     assert grade_run(grade_request(attempt)).dataset_key == "one"

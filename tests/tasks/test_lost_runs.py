@@ -17,7 +17,7 @@ from sandbox.supervision.control import Supervisor, read
 from storage.runs.tries import MAX_TRIES, Tries
 from tasks.agent_run import run_agent, work_folder
 from tasks.wiring import host
-from tasks.wiring.attempts import finished_run, run_folder
+from tasks.wiring.attempts import attempt_folder, finished_run
 from tasks.wiring.backends import stop_all
 from tasks.wiring.requests import Attempt, RunRequest
 from tests.bundles import bundle
@@ -100,10 +100,10 @@ def test_a_lost_run_is_begun_anew_and_counted(attempt: Attempt, store: Store) ->
     os.kill(running.supervisor(), signal.SIGKILL)
     running.supervisor()
     assert running.go() == "completed"
-    record = finished_run(attempt)
+    record = finished_run(store, attempt)
     assert record is not None
     assert (record.status, record.tries, record.host) == ("completed", 3, os.environ["MLEBENCH_HOST_NAME"])
-    tries = Tries(store, run_folder(attempt).url).read()
+    tries = Tries(store, attempt_folder(store, attempt).url).read()
     assert [each.lost is None for each in tries] == [False, False, True]
     assert "shut down" in (tries[0].lost or "")
     assert host.host_slots().holders() == []
@@ -116,17 +116,17 @@ def test_a_run_that_is_lost_again_and_again_is_given_up_for_now(attempt: Attempt
     error = running.end()
     assert isinstance(error, BackendError)
     assert "lost 3 times and given up (try 1 on" in str(error)
-    record = run_folder(attempt).read_run()
+    record = attempt_folder(store, attempt).read_run()
     assert record is not None
     assert (record.status, record.tries, record.submission_exists) == ("lost", MAX_TRIES, False)
-    assert finished_run(attempt) is None  # the next flow run makes it again
+    assert finished_run(store, attempt) is None  # the next flow run makes it again
     again = Running(attempt, store)
     again.supervisor()
     assert again.go() == "completed"
 
 
 def test_a_try_on_another_host_is_the_next_one(attempt: Attempt, store: Store) -> None:
-    tries = Tries(store, run_folder(attempt).url)
+    tries = Tries(store, attempt_folder(store, attempt).url)
     assert tries.begin("a", "key", "here") == 1
     assert not tries.superseded("a")
     assert tries.begin("b", "key", "there") == 2
@@ -136,7 +136,7 @@ def test_a_try_on_another_host_is_the_next_one(attempt: Attempt, store: Store) -
     running = Running(attempt, store)
     running.supervisor()
     running.go()
-    record = finished_run(attempt)
+    record = finished_run(store, attempt)
     assert record is not None
     assert record.tries == 1
 
@@ -146,7 +146,7 @@ def test_an_agent_that_was_begun_anew_elsewhere_is_ended(
 ) -> None:
     running = Running(attempt, store)
     supervisor = running.supervisor()
-    Tries(store, run_folder(attempt).url).begin("other", "key", "there")
+    Tries(store, attempt_folder(store, attempt).url).begin("other", "key", "there")
     assert host.superseded() == []  # its orchestrator is alive, and notices it by its lease
     monkeypatch.setattr("sandbox.host.slots.alive", lambda _: False)
     [found] = host.superseded()

@@ -17,6 +17,7 @@ from tasks.report import aggregate_group
 from tasks.split import split_dataset, split_recipe
 from tasks.violations import find_violations
 from tasks.wiring.attempts import attempts_of, finished_run
+from tasks.wiring.context import RunContext
 from tasks.wiring.grades import finished_grade, grade_request
 from tasks.wiring.requests import RunRequest
 
@@ -31,13 +32,13 @@ def test_the_whole_pipeline_in_plain_calls(tmp_path: Path) -> None:
     assert not store.exists(store.raw("diabetes"))
 
     request = RunRequest(agent="dummy", run_group="plain", store=store.root, seeds=2)
-    for attempt in attempts_of(request, "diabetes"):
+    for attempt in attempts_of(RunContext.of(request), "diabetes"):
         assert run_agent(attempt) == "completed"
-        assert finished_run(attempt) is not None
+        assert finished_run(store, attempt) is not None
         assert run_agent(attempt) == "completed", "decided by the record"
-        assert finished_grade(grade_request(attempt)) is None
+        assert finished_grade(store, grade_request(attempt)) is None
         grade_run(grade_request(attempt))
-        assert finished_grade(grade_request(attempt)) is not None
+        assert finished_grade(store, grade_request(attempt)) is not None
 
     assert find_plagiarism(store, "plain") == []
     assert find_violations(store, "plain").runs == 2

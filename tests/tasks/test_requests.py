@@ -12,6 +12,7 @@ from flows.evaluate import evaluate
 from flows.unattended import benchmark
 from sandbox.isolation import Isolation
 from tasks.wiring.attempts import attempts_of
+from tasks.wiring.context import RunContext
 from tasks.wiring.requests import Attempt, RunRequest
 
 
@@ -59,7 +60,7 @@ def test_v2_refuses_the_web_where_answers_are_public(request_: RunRequest) -> No
     with pytest.raises(UserError, match=f"{public} are public.*--network gateway"):
         web.require_hidden_answers([other, public])
     with pytest.raises(UserError, match=public):
-        attempts_of(web, public)
+        attempts_of(RunContext.of(web), public)
     web.require_hidden_answers([other])
     web.model_copy(update={"edition": "v1"}).require_hidden_answers([public])
     web.model_copy(update={"isolation": Isolation("docker", "gateway")}).require_hidden_answers([public])

@@ -33,6 +33,7 @@ import tasks.agent_run as step
 from tasks.wiring.attempts import attempts_of
 from common.progress import Event, listening
 from storage.lease import lease
+from tasks.wiring.context import RunContext
 from tasks.wiring.requests import RunRequest
 step.lease = functools.partial(lease, stale_after=float(sys.argv[2]))
 def show(event):
@@ -43,7 +44,7 @@ def run(attempt):
     with listening(show):
         return step.run_agent(attempt)
 request = RunRequest.model_validate(json.loads(sys.argv[1]))
-attempts = [each for name in sys.argv[3:] for each in attempts_of(request, name)]
+attempts = [each for name in sys.argv[3:] for each in attempts_of(RunContext.of(request), name)]
 with ThreadPoolExecutor(len(attempts)) as pool:
     for status in pool.map(run, attempts):
         assert status == "completed", status

@@ -14,8 +14,9 @@ from storage.store import Store
 from tasks import agent_run
 from tasks.download import download_archive
 from tasks.split import split_dataset
-from tasks.wiring.attempts import attempts_of, run_folder
+from tasks.wiring.attempts import attempt_folder, attempts_of
 from tasks.wiring.backends import stop_all, without_agents
+from tasks.wiring.context import RunContext
 from tasks.wiring.requests import RunRequest
 
 
@@ -29,7 +30,8 @@ def test_a_run_that_comes_too_late_says_why(
 ) -> None:
     store = Store(str(tmp_path / "store"))
     split_dataset("diabetes", store.root, "v1", download_archive("diabetes", store.root))
-    (attempt,) = attempts_of(RunRequest(agent="dummy", run_group="late", store=store.root), "diabetes")
+    request = RunRequest(agent="dummy", run_group="late", store=store.root)
+    (attempt,) = attempts_of(RunContext.of(request), "diabetes")
     with ExitStack() as ended:
 
         def end(_: object) -> None:  # by then the run has its backend
@@ -43,4 +45,4 @@ def test_a_run_that_comes_too_late_says_why(
     assert str(caught.value) == said
     assert caught.value.__cause__ is not caught.value
     assert finished_folders(store, "late") == []
-    assert Tries(store, run_folder(attempt).url).read() == []
+    assert Tries(store, attempt_folder(store, attempt).url).read() == []

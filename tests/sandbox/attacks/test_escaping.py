@@ -196,7 +196,8 @@ def test_limits_above_those_of_the_operator(monkeypatch: pytest.MonkeyPatch, tmp
     from common.settings import Settings
     from sandbox.definitions import load_agent
     from sandbox.limits import GIB, Limits
-    from tasks.wiring.context import limits_of
+    from storage.store import Store
+    from tasks.wiring.context import RunContext
     from tasks.wiring.requests import RunRequest
 
     (tmp_path / "greedy").mkdir()
@@ -216,8 +217,9 @@ def test_limits_above_those_of_the_operator(monkeypatch: pytest.MonkeyPatch, tmp
         agent_gpus=1,
         agent_processes=100,
     )
-    request = RunRequest(agent=str(tmp_path / "greedy"), run_group="g", store=tmp_path.as_uri())
-    found = limits_of(agent, request, settings)
+    store = Store(tmp_path.as_uri())
+    request = RunRequest(agent=str(tmp_path / "greedy"), run_group="g", store=store.root)
+    found = RunContext(request, settings, store, agent).limits
     assert (found.memory_bytes, found.cpus, found.disk_bytes, found.gpus, found.processes) == (GIB, 2, 5 * GIB, 1, 100)
     assert (found.time_limit_seconds, found.grace_seconds, found.shm_bytes) == (24 * 3600.0, 60.0, GIB)
     assert found.free_bytes == settings.free_disk
@@ -225,9 +227,9 @@ def test_limits_above_those_of_the_operator(monkeypatch: pytest.MonkeyPatch, tmp
     assert found.log_bytes <= 100 * defaults.log_bytes
     assert max(found.snapshot_bytes, found.submission_bytes, found.collected_bytes) <= 20 * GIB
     flagged = RunRequest(**{**request.model_dump(), "max_memory": 1000, "max_cpus": 1, "max_disk": 10**15})
-    found = limits_of(agent, flagged, settings)
+    found = RunContext(flagged, settings, store, agent).limits
     assert (found.memory_bytes, found.cpus, found.disk_bytes) == (1000, 1, 5 * GIB)
-    machine = limits_of(agent, request, Settings(scratch=tmp_path))
+    machine = RunContext(request, Settings(scratch=tmp_path), store, agent).limits
     assert machine.memory_bytes
     assert machine.disk_bytes
     assert machine.cpus

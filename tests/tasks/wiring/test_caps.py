@@ -16,8 +16,9 @@ from flows.forms import Data, Execution, run_request
 from flows.unattended import benchmark
 from sandbox.host.placement import Need
 from sandbox.limits import GIB
+from tasks.wiring.context import RunContext
 from tasks.wiring.host import need_of
-from tasks.wiring.requests import Attempt, RunRequest
+from tasks.wiring.requests import RunRequest
 
 LARGE = "description: x\nlimits: {memory_bytes: 472446402560, cpus: 36, gpus: 4}\n"
 
@@ -49,7 +50,7 @@ def request_of(large: Path, tmp_path: Path) -> Callable[..., RunRequest]:
 
 
 def need(request: RunRequest) -> Need:
-    return need_of(Attempt(request=request, competition_id="digits", seed=0, key="k"))
+    return need_of(RunContext.of(request), "digits")
 
 
 def test_without_stated_caps_a_run_goes_to_a_host_that_has_what_its_agent_asks_for(
@@ -75,8 +76,8 @@ def test_hosts_are_chosen_by_the_limits_under_the_stated_caps(
 
 def test_a_capped_run_waits_in_the_queue_of_smaller_hosts(request_of: Callable[..., RunRequest], large: Path) -> None:
     (large / "agent.yaml").write_text(LARGE.replace(", gpus: 4", ""))
-    assert PoolAttempts("pool", request_of())._queue == "big"
-    assert PoolAttempts("pool", request_of(max_memory=8 * GIB))._queue == "cpu"
+    assert PoolAttempts("pool", RunContext.of(request_of()))._queue == "big"
+    assert PoolAttempts("pool", RunContext.of(request_of(max_memory=8 * GIB)))._queue == "cpu"
 
 
 def test_deployments_take_the_caps_and_show_them_in_their_form(large: Path, tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from tasks.download import download_archive
 from tasks.split import split_dataset
 from tasks.wiring import storing
 from tasks.wiring.attempts import attempts_of, finished_run
+from tasks.wiring.context import RunContext
 from tasks.wiring.requests import Attempt, RunRequest
 from tasks.wiring.storing import _note_attempt, leftover_folders, remove_folder, remove_leftovers
 
@@ -30,8 +31,9 @@ def attempt(tmp_path: Path) -> Attempt:
     """An attempt that has still to be made, on a prepared competition."""
     store = Store(str(tmp_path / "store"))
     split_dataset("diabetes", store.root, "v1", download_archive("diabetes", store.root))
-    (found,) = attempts_of(RunRequest(agent="dummy", run_group="g", store=store.root), "diabetes")
-    return found
+    request = RunRequest(agent="dummy", run_group="g", store=store.root)
+    (attempt,) = attempts_of(RunContext.of(request), "diabetes")
+    return attempt
 
 
 def killed(attempt: Attempt, before: str) -> Path:
@@ -52,22 +54,22 @@ def killed(attempt: Attempt, before: str) -> Path:
 def test_a_folder_left_after_the_record_is_collected(attempt: Attempt) -> None:
     store = Store(attempt.request.store)
     folder = killed(attempt, "discard")
-    assert finished_run(attempt)
+    assert finished_run(store, attempt)
     assert list(leftover_folders(store)) == [folder]
     assert list(leftover_folders(Store(f"{store.local()}-2"))) == [], "another store with the same groups"
     remove_leftovers(store)
     assert not folder.exists()
-    assert finished_run(attempt)
+    assert finished_run(store, attempt)
 
 
 def test_a_folder_left_before_the_record_still_has_the_result(attempt: Attempt) -> None:
     store = Store(attempt.request.store)
     folder = killed(attempt, "publish")
-    assert finished_run(attempt) is None
+    assert finished_run(store, attempt) is None
     remove_leftovers(store)
     assert (folder / "collected" / "submission.csv").is_file()
     assert run_agent(attempt) == "completed"
-    assert finished_run(attempt)
+    assert finished_run(store, attempt)
     assert not folder.exists()
 
 

@@ -1,0 +1,151 @@
+"""What `mlebench run` refuses before any work begins, which would otherwise fail for each run, hours later."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from common.errors import UserError
+from competitions import registry
+from flows.credentials import require_agent_credentials, require_downloads
+from flows.fleet.setup import Priority
+from storage.dataset import Dataset
+from tasks.wiring.context import RunContext
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """A benchmark that is about to begin: the run group, the competitions, and where data and agents are."""
+
+    context: RunContext
+    competition_ids: list[str]
+    raw_dir: str | None = None
+    keep_raw: bool = False
+    skip_verification: bool = False
+    pool: str | None = None
+    """The work pool whose hosts run the agents; None: this machine runs them."""
+    priority: Priority = "normal"
+    detach: bool = False
+    """Whether a host of the pool does everything else, too."""
+
+    def parameters(self) -> dict[str, Any]:
+        """The parameters of the flow full-benchmark."""
+        return {
+            "competition_ids": self.competition_ids,
+            "request": self.context.request,
+            "raw_dir": self.raw_dir,
+            "keep_raw": self.keep_raw,
+            "skip_verification": self.skip_verification,
+            "pool": self.pool,
+            "priority": self.priority,
+        }
+
+
+def require_ready(benchmark: Benchmark, *, dry_run: bool = False) -> None:
+    """Raise the first refusal. A dry run changes nothing: it leaves out the checks that need the store to be written.
+
+    Raises:
+        UserError: the benchmark cannot be run; the message names the remedy.
+        click.UsageError: the options allow no run at all.
+    """
+    for check in _OF_THE_REQUEST if dry_run else (*_OF_THE_REQUEST, *_OF_THE_STATE):
+        check(benchmark)
+
+
+def refusals(benchmark: Benchmark) -> list[str]:
+    """What `run` would refuse although the request is sound, for a dry run: all of it, without writing anything."""
+    texts = []
+    for check in _SHOWN_BY_DRY_RUN:
+        try:
+            check(benchmark)
+        except UserError as error:
+            texts.append(str(error))
+    return texts
+
+
+def _trusted_agent(benchmark: Benchmark) -> None:
+    agent, isolation = benchmark.context.agent, benchmark.context.request.isolation
+    if isolation.backend != "process" or agent.trusted or isolation.allow_untrusted:
+        return
+    refusal = f"agent {agent.name!r} is not trusted and would run without isolation: use --backend docker"
+    if agent.claims_trust:
+        raise click.UsageError(
+            f"{refusal}, or, if it is your own, trust its folder with MLEBENCH_AGENT_DIRS={agent.folder} (elsewhere "
+            "`trusted: true` in agent.yaml is ignored)"
+        )
+    raise click.UsageError(f"{refusal}, or accept that with --allow-untrusted")
+
+
+def _hidden_answers(benchmark: Benchmark) -> None:
+    benchmark.context.request.require_hidden_answers(benchmark.competition_ids)
+
+
+def _obfuscated_descriptions(benchmark: Benchmark) -> None:
+    if benchmark.context.request.obfuscated:
+        for name in benchmark.competition_ids:
+            _ = registry.get(name).obfuscated_description
+
+
+def _containers(benchmark: Benchmark) -> None:
+    context = benchmark.context
+    if context.request.isolation.backend != "docker" or benchmark.pool is not None:
+        return  # with a pool, images and engines are those of its hosts
+    from sandbox.docker.preflight import require_runnable
+
+    agent = context.agent.model_copy(update={"limits": context.stated_limits})
+    require_runnable(agent, context.request.isolation, context.settings.allowed_hosts)
+
+
+def _agent_credentials(benchmark: Benchmark) -> None:
+    if benchmark.pool is None:  # with a pool, it is its hosts that need them
+        require_agent_credentials(benchmark.context, benchmark.competition_ids)
+
+
+def _usable_store(benchmark: Benchmark) -> None:
+    benchmark.context.store.require_usable(on_wait=lambda text: click.echo(f"waiting {text}", err=True))
+
+
+def _replaceable_runs(benchmark: Benchmark) -> None:
+    """Refuse to overwrite runs of other conditions. Each task asks the same for its own run, which may come later."""
+    from storage.runs.folders import finished_folders
+    from tasks.wiring.attempts import attempts_of, require_replaceable
+
+    context = benchmark.context
+    made = {
+        (folder.competition_id, folder.seed) for folder in finished_folders(context.store, context.request.run_group)
+    }
+    for name in {competition for competition, _ in made}.intersection(benchmark.competition_ids):
+        for attempt in attempts_of(context, name):
+            # Without a dataset the key of the run is not known; the dataset may be prepared elsewhere.
+            if attempt.dataset_key is not None and (name, attempt.seed) in made:
+                require_replaceable(context, attempt)
+
+
+def _downloads(benchmark: Benchmark) -> None:
+    if not benchmark.detach:
+        edition = benchmark.context.request.edition
+        datasets = [Dataset(edition, name) for name in benchmark.competition_ids]
+        require_downloads(benchmark.context.store, datasets, benchmark.raw_dir)
+
+
+def _server_of_the_pool(benchmark: Benchmark) -> None:
+    if benchmark.pool is not None:
+        from flows.fleet.setup import require_server
+
+        require_server()
+
+
+Check = Callable[[Benchmark], None]
+_OF_THE_REQUEST: tuple[Check, ...] = (
+    _trusted_agent,
+    _hidden_answers,
+    _obfuscated_descriptions,
+    _containers,
+    _agent_credentials,
+)
+_OF_THE_STATE: tuple[Check, ...] = (_usable_store, _replaceable_runs, _downloads, _server_of_the_pool)
+_SHOWN_BY_DRY_RUN: tuple[Check, ...] = (_downloads, _server_of_the_pool)
+"""Without `_usable_store`, which writes. The plan has a line for each run, which says whether it is replaceable."""
