@@ -45,7 +45,7 @@ def _require_agent_credentials(context: RunContext) -> None:
     reachable = not (isolation.backend == "docker" and isolation.network == "none")
     if agent.language_models:
         _require_models(agent, settings, reachable)
-    apis = {each.api for each in settings.providers.values()} if reachable else set()
+    apis = {provider.api for provider in settings.providers.values()} if reachable else set()
     provided = {f"{api.upper()}_{part}" for api in apis for part in ("BASE_URL", "API_BASE", "API_KEY")}
     provided |= {"GOOGLE_GEMINI_BASE_URL"} if "gemini" in apis else set()
     secrets.resolve(agent.name, agent.env, allowed=settings.agent_secrets, operator=os.environ, provided=provided)
@@ -75,11 +75,11 @@ def without_credentials(
     if raw_dir is not None:
         return []
     missing = []
-    for each in datasets:
+    for dataset in datasets:
         # A damaged record or competition is the trouble of that one; its own step says so.
         with contextlib.suppress(Exception):
-            if registry.get(each.competition_id).facts.source == "kaggle" and not _logged_in():
-                missing += [each.competition_id] if _is_to_be_downloaded(store, each, renew) else []
+            if registry.get(dataset.competition_id).facts.source == "kaggle" and not _logged_in():
+                missing += [dataset.competition_id] if _is_to_be_downloaded(store, dataset, renew) else []
     return missing
 
 

@@ -16,12 +16,12 @@ from tasks.wiring.prefect_tasks import retry_options
 
 
 @task(name="adopt", task_run_name="adopt {competition_id}", **retry_options())
-def adopt_dataset(competition_id: str, store: str, directory: str, link: bool = True, compare: bool = True) -> str:
+def adopt_dataset(competition_id: str, store_url: str, directory: str, link: bool = True, compare: bool = True) -> str:
     """Adopt the prepared data of a competition; returns a sentence about it, see `storage.datasets.adopt.adopt`.
 
     Raises `NotAdoptable` or `ChecksumMismatch` if the data are incomplete or not those of the published benchmark.
     """
-    place, competition = open_store(store), registry.get(competition_id)
+    store, competition = open_store(store_url), registry.get(competition_id)
     folder = prepared_folder(Path(directory), competition_id)
     if folder is None:
         raise NotAdoptable(f"{directory} has no {competition_id}/prepared with public and private")
@@ -30,6 +30,6 @@ def adopt_dataset(competition_id: str, store: str, directory: str, link: bool = 
         progress.report(competition_id, "adopt", f"{now.files}/{now.files_total} files", now.bytes, now.bytes_total)
 
     progress.report(competition_id, "compare")
-    found = adopt(place, competition, folder, link=link, compare=compare, on_progress=show)
-    compared = f"{counted(found.compared, 'published checksum')} equal" if compare else "checksums not compared"
-    return f"{counted(found.files, 'file')}, {size(found.bytes)}, {compared}"
+    adopted = adopt(store, competition, folder, link=link, compare=compare, on_progress=show)
+    compared = f"{counted(adopted.compared, 'published checksum')} equal" if compare else "checksums not compared"
+    return f"{counted(adopted.files, 'file')}, {size(adopted.bytes)}, {compared}"

@@ -38,7 +38,7 @@ from tasks.wiring.attempts import (
 from tasks.wiring.backends import backend, termination_reason
 from tasks.wiring.cancelling import require_not_cancelled, store_cancelled
 from tasks.wiring.context import RunContext, open_store
-from tasks.wiring.host import TRY, allocated, slot_with_data
+from tasks.wiring.host import TRY_LABEL, allocated, slot_with_data
 from tasks.wiring.prefect_tasks import retry_options, while_stored
 from tasks.wiring.requests import Attempt
 from tasks.wiring.resuming import checkpoints_of, find_resumed
@@ -153,7 +153,7 @@ def _attempt(context: RunContext, attempt: Attempt, action: Action, waiting: Cal
         checkpoints = Checkpoints(attempt_folder(store, attempt))
         resumed = find_resumed(attempt, spec, runner, checkpoints)
         with (
-            allocated(runner, spec, waiting, running=action is _end) as place,
+            allocated(runner, spec, waiting, running=action is _end) as allocation,
             run_services(runner, spec, store, dataset, settings) as services,
         ):
             secrets = resolve(
@@ -168,7 +168,7 @@ def _attempt(context: RunContext, attempt: Attempt, action: Action, waiting: Cal
                 validation_url=services.validation_url,
                 allowance=services.remaining if resumed else services.allowance,
                 env={**secrets, **services.env},
-                place=place,
+                place=allocation,
             )
             own_attempt = attempt.model_copy(update={"dataset_key": dataset.key})
             tries = Tries(store, attempt_folder(store, attempt).url)
@@ -196,7 +196,7 @@ def _spec(context: RunContext, attempt: Attempt, limits: Limits, workdir: Path, 
             "store": context.store.root,
             "competition": competition.id,
             "seed": str(attempt.seed),
-            TRY: uuid.uuid4().hex,
+            TRY_LABEL: uuid.uuid4().hex,
         },
         sample_submission=sample.removeprefix("public/") if sample.startswith("public/") else None,
     )
@@ -267,7 +267,7 @@ def _start(run: ActiveRun) -> tuple[RunHandle, int]:
     # Before the start, so that the store knows of every agent that runs.
     resumed = run.resumed
     at = resumed.checkpoint.seconds if resumed else None
-    number = tries.begin(spec.labels[TRY], attempt.key, context.settings.host_name, at)
+    number = tries.begin(spec.labels[TRY_LABEL], attempt.key, context.settings.host_name, at)
     try:
         handle = runner.start(resumed.rest_of(spec) if resumed else spec)
     except BaseException as error:

@@ -19,9 +19,9 @@ from tasks.wiring.context import open_store
 from tasks.wiring.prefect_tasks import retry_options, while_stored
 
 
-def _stored_key(competition_id: str, store: str, edition: Edition, key: str, **_: bool) -> str | None:
-    place = open_store(store)  # first: it applies the settings, which name further competitions
-    return key if is_verified(place, Dataset(edition, competition_id, key), registry.get(competition_id)) else None
+def _stored_key(competition_id: str, store_url: str, edition: Edition, key: str, **_: bool) -> str | None:
+    store = open_store(store_url)  # first: it applies the settings, which name further competitions
+    return key if is_verified(store, Dataset(edition, competition_id, key), registry.get(competition_id)) else None
 
 
 @task(
@@ -31,21 +31,21 @@ def _stored_key(competition_id: str, store: str, edition: Edition, key: str, **_
     cache_key_fn=while_stored(_stored_key),
     **retry_options(),
 )
-def checksum(competition_id: str, store: str, edition: Edition, key: str, keep_raw: bool = False) -> int:
+def checksum(competition_id: str, store_url: str, edition: Edition, key: str, keep_raw: bool = False) -> int:
     """Verify a prepared dataset; see `verify_checksums`."""
-    return verify_checksums(competition_id, store, edition, key, keep_raw)
+    return verify_checksums(competition_id, store_url, edition, key, keep_raw)
 
 
-def verify_checksums(competition_id: str, store: str, edition: Edition, key: str, keep_raw: bool = False) -> int:
+def verify_checksums(competition_id: str, store_url: str, edition: Edition, key: str, keep_raw: bool = False) -> int:
     """Compare prepared files with the MD5s in competition.yaml; returns how many were compared.
 
     Removes the downloaded archive afterwards, unless `keep_raw`.
     """
     progress.report(competition_id, "checksum")
-    place, dataset = open_store(store), Dataset(edition, competition_id, key)
-    compared = check_dataset(place, dataset, registry.get(competition_id))
+    store, dataset = open_store(store_url), Dataset(edition, competition_id, key)
+    compared = check_dataset(store, dataset, registry.get(competition_id))
     if not keep_raw:
-        _discard_archive(place, dataset)
+        _discard_archive(store, dataset)
     return compared
 
 

@@ -23,7 +23,7 @@ from tasks.wiring.prefect_tasks import retry_options
 
 def download_archive(
     competition_id: str,
-    store: str,
+    store_url: str,
     raw_dir: str | None = None,
     verify: bool = True,
     edition: Edition = "v1",
@@ -34,28 +34,28 @@ def download_archive(
     Waits if another process is downloading the archive. That process may even have prepared the dataset and removed
     the archive by then. With `renew`, the archive of a dataset that other code made is fetched too.
     """
-    place = open_store(store)
+    store = open_store(store_url)
 
     def waiting(reason: str) -> None:
         progress.report(competition_id, "waiting", reason)
 
-    with slot("downloads", get_settings().downloads), lease(place, download_lease(competition_id), on_wait=waiting):
+    with slot("downloads", get_settings().downloads), lease(store, download_lease(competition_id), on_wait=waiting):
         competition = registry.get(competition_id)
         source = download_source(competition_id, raw_dir)
         progress.report(competition_id, "download", source.name)
-        known = recorded(place, competition, source)
+        known = recorded(store, competition, source)
         dataset = Dataset(edition, competition_id)
-        if known is not None and not archive_needed(place, dataset, raw_dir, renew=renew):
+        if known is not None and not archive_needed(store, dataset, raw_dir, renew=renew):
             return known["hash"]
         record = acquire(
-            place,
+            store,
             competition,
             source,
             verify=verify,
             on_progress=lambda step: progress.report(competition_id, "download", step),
             patience=get_settings().patience,
         )
-        want_archive(place, dataset)
+        want_archive(store, dataset)
     return record["hash"]
 
 

@@ -28,9 +28,9 @@ from tasks.normalised import normalised_scores
 from tasks.report import leaderboards_of
 from tasks.wiring.services import gateway_policy
 
-CHARACTERS = 8000
+WINDOW_CHARACTERS = 8000
 """Number of characters that are measured of each text. They fit into the context of most models."""
-WINDOWS = 25
+MAX_WINDOWS = 25
 """Number of pieces of that length in which a whole text is read for random places; what is behind them is not read."""
 KINDS = ("description", "discussion", "all")
 PLACES, PLACED = 1000, "places"
@@ -86,15 +86,15 @@ def find_familiarity(
                 )
     compared = [(kind, "human percentile", "human_percentile") for kind in KINDS]
     compared.append((PLACED, "normalised score", "normalised_score"))
-    found = [
+    correlations = [
         {"model": model_name, "kind": kind, "against": words, **asdict(correlation(*_columns(rows, kind, column)))}
         for kind, words, column in compared
         if any(row["kind"] == kind and not math.isnan(row[column]) for row in rows)
         or (kind in KINDS and any(row["kind"] == kind for row in rows))
     ]
     write_table(store, "familiarity", run_group, rows)
-    write_table(store, "familiarity_correlation", run_group, found)
-    return rows, found
+    write_table(store, "familiarity_correlation", run_group, correlations)
+    return rows, correlations
 
 
 def _attempts(store: Store, run_group: str, edition: str) -> Any:
@@ -108,7 +108,7 @@ def _attempts(store: Store, run_group: str, edition: str) -> Any:
 
 def _by_kind(store: Store, model: LanguageModel, name: str, texts: list[tuple[str, str]]) -> Iterator[dict[str, Any]]:
     """The familiarity with the beginnings of texts, by their kind."""
-    measured = [(kind, _measure(store, model, text[:CHARACTERS])) for kind, text in texts]
+    measured = [(kind, _measure(store, model, text[:WINDOW_CHARACTERS])) for kind, text in texts]
     for kind in KINDS:
         chosen = [values for each, values in measured if kind in (each, "all") and values]
         tokens = [value for values in chosen for value in values]
@@ -122,7 +122,10 @@ def _at_places(
 ) -> Iterator[dict[str, Any]]:
     """The familiarity at random places of whole texts, which the model reads in windows."""
     windows = [
-        [text[at : at + CHARACTERS] for at in range(0, min(len(text), CHARACTERS * WINDOWS), CHARACTERS)]
+        [
+            text[at : at + WINDOW_CHARACTERS]
+            for at in range(0, min(len(text), WINDOW_CHARACTERS * MAX_WINDOWS), WINDOW_CHARACTERS)
+        ]
         for _, text in texts
     ]
     whole = [[value for window in each for value in _measure(store, model, window)] for each in windows]
@@ -180,8 +183,8 @@ def prompt_logprobs(model: LanguageModel, text: str) -> list[float]:
     """Log-probabilities of a text's tokens except the first. Raises `ModelError` if the endpoint returns none."""
     body = {"model": model.name, "prompt": text, "max_tokens": 1, "echo": True, "logprobs": 1, "temperature": 0}
     choices = model.post("/v1/completions", body).get("choices")
-    found = (choices or [{}])[0].get("logprobs") or {}
-    values, offsets = found.get("token_logprobs"), found.get("text_offset")
+    logprobs = (choices or [{}])[0].get("logprobs") or {}
+    values, offsets = logprobs.get("token_logprobs"), logprobs.get("text_offset")
     if not isinstance(values, list) or not isinstance(offsets, list) or len(values) != len(offsets):
         raise ModelError(
             f"model {model.name} returns no log-probabilities of its prompt; use a provider whose completions "

@@ -21,14 +21,14 @@ from grading.integrity.questions import Unanswered
 from sandbox.gateway.policy import GatewayPolicy
 from sandbox.services.run_services import RECORDS, RunServices
 
-ANSWER_TOKENS = 16_000
+MAX_ANSWER_TOKENS = 16_000
 """Maximum length of an answer. Reasoning models count their reasoning as part of it."""
-PARALLEL = 16
+MAX_REQUESTS = 16
 """Number of requests at a time."""
-_SECONDS = 600.0
-_TRIES, _FIRST_PAUSE, _LONGEST_PAUSE = 7, 2.0, 60.0  # seconds; about three minutes in all
-_PASSING = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
-_FAILURES_IN_A_ROW = 20  # after which the model is not asked any more
+_REQUEST_SECONDS = 600.0
+_MAX_TRIES, _FIRST_PAUSE_SECONDS, _MAX_PAUSE_SECONDS = 7, 2.0, 60.0  # about three minutes in all
+_RETRIED_STATUSES = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
+_MAX_FAILURES_IN_A_ROW = 20  # after which the model is not asked any more
 _pause = time.sleep
 
 
@@ -57,22 +57,22 @@ class LanguageModel:
         key = env[f"{prefix}_API_KEY"]
         headers = {"authorization": f"Bearer {key}", "x-api-key": key, "anthropic-version": "2023-06-01"}
         base = env[f"{prefix}_BASE_URL"].rstrip("/").removesuffix("/v1")
-        self._http = httpx.Client(base_url=base, headers=headers, timeout=_SECONDS, trust_env=False)
+        self._http = httpx.Client(base_url=base, headers=headers, timeout=_REQUEST_SECONDS, trust_env=False)
 
     def ask(self, prompt: str) -> str:
         """The model's answer to a prompt. Raises `ModelError` if the request fails."""
         body: dict[str, Any] = {"model": self.name, "messages": [{"role": "user", "content": prompt}]}
         if self._api == "anthropic":
-            answer = self._chat("/v1/messages", body | {"max_tokens": ANSWER_TOKENS})
+            answer = self._chat("/v1/messages", body | {"max_tokens": MAX_ANSWER_TOKENS})
             parts = answer.get("content") or [{}]
             return "".join(str(part.get("text") or "") for part in parts)
-        answer = self._chat("/v1/chat/completions", body | {"max_completion_tokens": ANSWER_TOKENS})
+        answer = self._chat("/v1/chat/completions", body | {"max_completion_tokens": MAX_ANSWER_TOKENS})
         choices = answer.get("choices") or [{}]
         return str((choices[0].get("message") or {}).get("content") or "")
 
     def ask_all(self, ask: Callable[[str], Any], prompts: Iterable[str]) -> Iterator[Any]:
-        """Apply `ask` to prompts, `PARALLEL` at a time. Yields the results in the order of the prompts."""
-        with ThreadPoolExecutor(PARALLEL) as threads:
+        """Apply `ask` to prompts, `MAX_REQUESTS` at a time. Yields the results in the order of the prompts."""
+        with ThreadPoolExecutor(MAX_REQUESTS) as threads:
             yield from threads.map(ask, prompts)
 
     def post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
@@ -80,10 +80,10 @@ class LanguageModel:
 
         Raises `ModelError` if the request fails for good, or if all requests before it did.
         """
-        if self._failures >= _FAILURES_IN_A_ROW:
+        if self._failures >= _MAX_FAILURES_IN_A_ROW:
             raise ModelError(f"model {self.name} was not asked: {self._failures} requests in a row had failed")
-        pause = _FIRST_PAUSE
-        for left in reversed(range(_TRIES)):
+        pause = _FIRST_PAUSE_SECONDS
+        for left in reversed(range(_MAX_TRIES)):
             try:
                 answer = self._post(path, body)
             except _PassingError as error:
@@ -92,7 +92,7 @@ class LanguageModel:
                     raise
                 # At random, so that requests that were refused together do not come back together.
                 _pause(error.after or pause * random.uniform(0.5, 1.5))
-                pause = min(2 * pause, _LONGEST_PAUSE)
+                pause = min(2 * pause, _MAX_PAUSE_SECONDS)
             except ModelError:
                 self._failures += 1
                 raise
@@ -121,7 +121,7 @@ class LanguageModel:
         try:
             answer = response.json()
         except ValueError as error:
-            if response.status_code in _PASSING:
+            if response.status_code in _RETRIED_STATUSES:
                 raise _PassingError(f"the request to model {self.name} failed: HTTP {response.status_code}") from error
             raise ModelError(f"model {self.name} does not answer with JSON: {error}") from error
         if response.status_code == 200 and isinstance(answer, dict):
@@ -130,7 +130,7 @@ class LanguageModel:
         message = problem.get("message") if isinstance(problem, dict) else problem
         said = f"the request to model {self.name} failed: {message or f'HTTP {response.status_code}'}"
         used_up = isinstance(problem, dict) and "insufficient_quota" in (problem.get("type"), problem.get("code"))
-        if response.status_code in _PASSING and not used_up:
+        if response.status_code in _RETRIED_STATUSES and not used_up:
             raise _PassingError(said, _seconds(response.headers.get("retry-after")))
         raise ModelError(said)
 
@@ -144,9 +144,9 @@ class LanguageModel:
 
 
 def _seconds(text: str | None) -> float | None:
-    """The value of a Retry-After header in seconds, at most `_LONGEST_PAUSE`; None for another form of it."""
+    """The value of a Retry-After header in seconds, at most `_MAX_PAUSE_SECONDS`; None for another form of it."""
     try:
-        return min(max(float(text or ""), 0.0), _LONGEST_PAUSE) or None
+        return min(max(float(text or ""), 0.0), _MAX_PAUSE_SECONDS) or None
     except ValueError:
         return None
 

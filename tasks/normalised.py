@@ -46,7 +46,7 @@ def normalised_scores(store: Store, grades: Any, edition: Edition) -> dict[str, 
 
     Competitions whose sample submission cannot be scored, because they are not prepared, are left out.
     """
-    found = {}
+    scores = {}
     for name, part in grades.groupby("competition_id") if len(grades) else ():
         try:
             sample = sample_score(store, str(name), edition)
@@ -55,8 +55,8 @@ def normalised_scores(store: Store, grades: Any, edition: Edition) -> dict[str, 
             continue
         value = normalised(part.to_dict("records"), sample, gold)
         if not math.isnan(value):
-            found[str(name)] = value
-    return found
+            scores[str(name)] = value
+    return scores
 
 
 def sample_score(store: Store, competition_id: str, edition: Edition) -> float:

@@ -27,15 +27,15 @@ from storage.tables import write_table
 
 logger = logging.getLogger(__name__)
 
-LEAST_SHOWN = 0.05
+MIN_SHOWN_SIMILARITY = 0.05
 """Pairs of files below this similarity are left out of the table."""
-FRAGMENTS, LINES = 12, 60
+MAX_FRAGMENTS, MAX_FRAGMENT_LINES = 12, 60
 """Number of fragments of a pair that are kept for the report, the longest first, and of lines kept of each."""
 
-CHARACTERS = 20_000_000
+MAX_CHARACTERS = 20_000_000
 """Characters of the Python files of a run, or of an agent's folder, that are compared. A run's smallest files come
 first."""
-MORE = "there is more code than is compared"
+TOO_MUCH_CODE = "there is more code than is compared"
 _NOTHING_SHARED = {
     "similarity": 0.0,
     "of_file": 0.0,
@@ -93,16 +93,16 @@ def _compare(
     for competition_id, runs in sorted(by_competition.items()):
         kernels, urls = kernel_documents(notebooks, competition_id, examiner)
         others = [
-            each
-            for each in stored_runs(store, competition_id=competition_id)
-            if each.record.run_group != run_group and (not against or each.record.run_group in against)
+            run
+            for run in stored_runs(store, competition_id=competition_id)
+            if run.record.run_group != run_group and (not against or run.record.run_group in against)
         ]
         for agent in sorted({run.record.agent for run in runs}):
             foreign = [
                 document
-                for each in others
-                if each.record.agent != agent
-                for document in _documents(store, each, examiner).values()
+                for other in others
+                if other.record.agent != agent
+                for document in _documents(store, other, examiner).values()
                 if isinstance(document, Document)
             ]
             template = _template(agent, agent_dirs, examiner)
@@ -111,7 +111,7 @@ def _compare(
             # What the agent ships can be copied, too. Nothing is ignored there, and each of its runs has it.
             shipped = {f"agent folder: {name}": each for name, each in template.items()}
             plain = {"kernel": Corpus(kernels, whole=True)}
-            for run in (each for each in runs if each.record.agent == agent):
+            for run in (run for run in runs if run.record.agent == agent):
                 rows += _rows(run, _documents(store, run, examiner), corpora, urls)
                 rows += (row for row in _rows(run, shipped, plain, urls) if row["flagged"])
     return rows
@@ -126,12 +126,12 @@ def kernel_documents(store: Store, competition_id: str, examiner: Examiner) -> t
         content = store.read(store.url("kernels", competition_id, str(rows[ref]["path"])))
         return content.decode("utf-8", "replace")
 
-    found = _tokens(rows, read, "", examiner, math.inf)
-    for ref, document in found.items():
+    documents = _tokens(rows, read, "", examiner, math.inf)
+    for ref, document in documents.items():
         if isinstance(document, str):
             logger.warning("notebook %s of %s is not compared: %s", ref, competition_id, document)
     return (
-        [each for each in found.values() if isinstance(each, Document)],
+        [document for document in documents.values() if isinstance(document, Document)],
         {ref: str(row["url"]) for ref, row in rows.items()},
     )
 
@@ -139,9 +139,9 @@ def kernel_documents(store: Store, competition_id: str, examiner: Examiner) -> t
 def _template(agent: str, agent_dirs: Sequence[Path], examiner: Examiner) -> dict[str, Document | str]:
     """Python files and notebooks of an agent's own folder, which runs share with each other, as `_tokens` has them."""
     try:
-        found = load_agent(agent, agent_dirs)
-        names = [str(name) for name in found.files() if _python(str(name))]
-        return _tokens(names, lambda name: _text(found, Path(name)), "", examiner)
+        definition = load_agent(agent, agent_dirs)
+        names = [str(name) for name in definition.files() if _python(str(name))]
+        return _tokens(names, lambda name: _text(definition, Path(name)), "", examiner)
     except UserError:  # the agent no longer exists, or cannot be read
         return {}
 
@@ -159,18 +159,22 @@ def _documents(store: Store, run: StoredRun, examiner: Examiner) -> dict[str, Do
 
 
 def _tokens(
-    names: Iterable[str], read: Callable[[str], str], prefix: str, examiner: Examiner, characters: float = CHARACTERS
+    names: Iterable[str],
+    read: Callable[[str], str],
+    prefix: str,
+    examiner: Examiner,
+    characters: float = MAX_CHARACTERS,
 ) -> dict[str, Document | str]:
     """Files by name as tokens, or why a file could not be read. The prefix is part of the documents' names."""
     documents: dict[str, Document | str] = {}
     for name in names:
         if characters < 0:
-            documents[name] = MORE
+            documents[name] = TOO_MUCH_CODE
             continue
         text = read(name)
         characters -= len(text)
         try:
-            documents[name] = examiner.call(tokenize, f"{prefix}{name}", text) if characters >= 0 else MORE
+            documents[name] = examiner.call(tokenize, f"{prefix}{name}", text) if characters >= 0 else TOO_MUCH_CODE
         except Unreadable as error:
             documents[name] = str(error)
     return documents
@@ -191,16 +195,16 @@ def _rows(
             rows.append({**row, "other_kind": "unreadable", "other": document, "url": "", **_NOTHING_SHARED})
             continue
         for kind, corpus in corpora.items():
-            texts = {each.name: each.text for each in corpus.documents}
+            texts = {document.name: document.text for document in corpus.documents}
             for match in corpus.matches(document):
-                if match.flagged or max(match.similarity, match.of_first, match.of_second) >= LEAST_SHOWN:
+                if match.flagged or max(match.similarity, match.of_first, match.of_second) >= MIN_SHOWN_SIMILARITY:
                     row |= {"other_kind": kind, "other": match.second, "url": urls.get(match.second, "")}
                     rows.append({**row, **_figures(match, document.text, texts)})
     return rows
 
 
 def _figures(match: Match, text: str, texts: dict[str, str]) -> dict[str, Any]:
-    longest = sorted(match.fragments, key=lambda each: -each.tokens)[:FRAGMENTS]
+    longest = sorted(match.fragments, key=lambda each: -each.tokens)[:MAX_FRAGMENTS]
     shown = [_fragment(each, text, texts[match.second]) for each in longest] if match.flagged else []
     return {
         "similarity": match.similarity,
@@ -216,6 +220,6 @@ def _figures(match: Match, text: str, texts: dict[str, str]) -> dict[str, Any]:
 def _fragment(fragment: Fragment, text: str, other: str) -> dict[str, Any]:
     sides: dict[str, Any] = {}
     for side, (first, last), source in (("file", fragment.first, text), ("other", fragment.second, other)):
-        lines = source.split("\n")[first - 1 : min(last, first + LINES - 1)]
+        lines = source.split("\n")[first - 1 : min(last, first + MAX_FRAGMENT_LINES - 1)]
         sides |= {f"{side}_line": first, f"{side}_text": "\n".join(lines)}
     return {**sides, "tokens": fragment.tokens}

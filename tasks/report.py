@@ -30,16 +30,16 @@ if TYPE_CHECKING:
 
     from grading.statistics.counting import Counting, Incomplete, Uncertainty
 
-_LONGEST_NAME = 160
+_MAX_NAME_LENGTH = 160
 _SPLITS = ("low", "medium", "high", "dev", "demo")
 
 
-def aggregate_group(place: Store, run_group: str) -> str | None:
+def aggregate_group(store: Store, run_group: str) -> str | None:
     """Write the tables of a group from its records, and its reports; returns the URL of the HTML report.
 
     Returns None, and writes no report, if no run of the group is graded.
     """
-    return write_report(place, [run_group]) if write_tables(place, run_group) else None
+    return write_report(store, [run_group]) if write_tables(store, run_group) else None
 
 
 def write_tables(store: Store, run_group: str) -> bool:
@@ -47,20 +47,20 @@ def write_tables(store: Store, run_group: str) -> bool:
 
     Returns whether any run is graded.
     """
-    found = list(records_of(store, run_group))
-    write_table(store, "runs", run_group, (each.run.to_row() for each in found if each.run))
-    write_table(store, "grades", run_group, (grade.to_row() for each in found for grade in each.grades))
+    records = list(records_of(store, run_group))
+    write_table(store, "runs", run_group, (record.run.to_row() for record in records if record.run))
+    write_table(store, "grades", run_group, (grade.to_row() for record in records for grade in record.grades))
     # Graded snapshots are stored with the grade, requests to language models with the run.
-    snapshots = (snapshot for each in found if each.grades for snapshot in each.snapshots)
+    snapshots = (snapshot for record in records if record.grades for snapshot in record.snapshots)
     write_table(store, "snapshots", run_group, (snapshot.to_row() for snapshot in snapshots))
-    write_table(store, "usage", run_group, (request.to_row() for each in found for request in each.usage))
-    checked = (validation.to_row() for each in found for validation in each.validations)
+    write_table(store, "usage", run_group, (request.to_row() for record in records for request in record.usage))
+    checked = (validation.to_row() for record in records for validation in record.validations)
     write_table(store, "validations", run_group, checked)
-    finished = [partial(read_own_validations, store, each.folder, each.run) for each in found if each.run]
+    finished = [partial(read_own_validations, store, record.folder, record.run) for record in records if record.run]
     own = chain.from_iterable(store.concurrently(finished))
     write_table(store, "own_validations", run_group, (candidate.to_row() for candidate in own))
     write_aggregates(store, run_group)
-    return any(each.grades for each in found)
+    return any(record.grades for record in records)
 
 
 def write_aggregates(
@@ -82,9 +82,9 @@ def write_aggregates(
     import pandas as pd
 
     counting = replace(counting_of(store, grades, runs, split), incomplete=incomplete, interval=interval)
-    found = {by: rates_of(grades, runs, counting, by) for by in _BY}
+    rates = {by: rates_of(grades, runs, counting, by) for by in _BY}
     tables: dict[Table, pd.DataFrame] = {
-        name: pd.concat([getattr(each, part).assign(by=by) for by, each in found.items()], ignore_index=True)
+        name: pd.concat([getattr(each, part).assign(by=by) for by, each in rates.items()], ignore_index=True)
         for name, part in _PARTS.items()
     }
     settings = {"incomplete": incomplete, "interval": interval, "counted": split or "what was run"}
@@ -178,10 +178,10 @@ def write_report(
 def report_name(run_groups: list[str]) -> str:
     """The name of the folder of a report. File systems have room for 255 bytes, which many groups exceed together."""
     name = "+".join(run_groups)
-    if len(name) <= _LONGEST_NAME:
+    if len(name) <= _MAX_NAME_LENGTH:
         return name
     digest = hashlib.sha256(name.encode()).hexdigest()[:8]
-    return f"{run_groups[0][: _LONGEST_NAME // 2]}+{len(run_groups) - 1}-others-{digest}"
+    return f"{run_groups[0][: _MAX_NAME_LENGTH // 2]}+{len(run_groups) - 1}-others-{digest}"
 
 
 def _summaries(grades: pd.DataFrame) -> dict[str, str]:
@@ -240,12 +240,13 @@ def reports_of(grades: pd.DataFrame) -> list[CompetitionReport]:
     names = [name for name in CompetitionReport.model_fields if name in grades]
     records = grades[names].to_dict("records") if len(grades) else []
     reports = [{k: None if pd.isna(v) else v for k, v in record.items()} for record in records]
-    for each in reports:
-        each |= {name: value for name, value in _MISSING.items() if each.get(name) is None}
-        if each["valid_submission"] and each["score"] is None:
-            each["score"] = math.nan  # tables have no NaN
+    for report in reports:
+        report |= {name: value for name, value in _MISSING.items() if report.get(name) is None}
+        if report["valid_submission"] and report["score"] is None:
+            report["score"] = math.nan  # tables have no NaN
     return [
-        CompetitionReport.model_validate({**each, "leaderboard": each.get("leaderboard") or STORED}) for each in reports
+        CompetitionReport.model_validate({**report, "leaderboard": report.get("leaderboard") or STORED})
+        for report in reports
     ]
 
 
@@ -267,15 +268,15 @@ def _trajectories(store: Store, runs: pd.DataFrame, root: str) -> dict[tuple[str
     rows = asked.to_dict("records")
     folders = [RunFolder(store, row["run_group"], row["competition_id"], int(row["seed"])) for row in rows]
     records = store.concurrently([folder.read_run_if_valid for folder in folders])
-    found = [
+    pages = [
         (record, f"{StoredRun(folder, record).source}/{PAGE}")
         for folder, record in zip(folders, records, strict=True)
         if record is not None
     ]
-    there = store.concurrently([partial(store.exists, url) for _, url in found])
+    there = store.concurrently([partial(store.exists, url) for _, url in pages])
     return {
         (record.run_group, record.run_id): f"{root}/{store.relative(url)}"
-        for (record, url), exists in zip(found, there, strict=True)
+        for (record, url), exists in zip(pages, there, strict=True)
         if exists
     }
 
@@ -292,13 +293,13 @@ def _facts(*tables: pd.DataFrame, also: Sequence[str] = ()) -> dict[str, Competi
 
     Unknown ones, which imported reports may contain, and those with a mistake in their folder are left out.
     """
-    found = {}
+    facts = {}
     for name in sorted({*also, *(name for table in tables if len(table) for name in table["competition_id"])}):
         try:
-            found[name] = registry.get(name).facts
+            facts[name] = registry.get(name).facts
         except (UnknownCompetition, BadCompetition):
             continue
-    return found
+    return facts
 
 
 def _thresholds(facts: CompetitionFacts, grades: pd.DataFrame) -> Thresholds:

@@ -48,10 +48,10 @@ def _code(competition_id: str) -> str:
     return registry.get(competition_id).fingerprint("prepare")
 
 
-def _stored_key(competition_id: str, store: str, edition: Edition, download_hash: str, **_: str) -> str | None:
+def _stored_key(competition_id: str, store_url: str, edition: Edition, download_hash: str, **_: str) -> str | None:
     # The store is opened first, because that applies the settings, which can add competitions.
-    place = open_store(store)
-    current = read_current(place, Dataset(edition, competition_id))
+    store = open_store(store_url)
+    current = read_current(store, Dataset(edition, competition_id))
     if current.dataset is None or current.state(split_recipe(competition_id, download_hash, edition)) != "same":
         return None
     return current.dataset.key
@@ -64,19 +64,19 @@ def _stored_key(competition_id: str, store: str, edition: Edition, download_hash
     cache_key_fn=while_stored(_stored_key),
     **retry_options(),
 )
-def split(competition_id: str, store: str, edition: Edition, workers: Workers, download_hash: str) -> str:
+def split(competition_id: str, store_url: str, edition: Edition, workers: Workers, download_hash: str) -> str:
     """Prepare the dataset of a download with a flow's workers, and show progress in the UI; see `split_dataset`."""
     artifact = _ProgressArtifact(f"prepare {competition_id} {edition}")
-    place = open_store(store)
-    size = place.size(place.raw(competition_id)) or 0
+    store = open_store(store_url)
+    size = store.size(store.raw(competition_id)) or 0
     executor = workers.executor_for(size, on_wait=partial(progress.report, competition_id, "waiting"))
     tell = get_run_logger().info
-    return split_dataset(competition_id, store, edition, download_hash, executor, artifact.show, tell)
+    return split_dataset(competition_id, store_url, edition, download_hash, executor, artifact.show, tell)
 
 
 def split_dataset(
     competition_id: str,
-    store: str,
+    store_url: str,
     edition: Edition,
     download_hash: str,
     executor: Executor | None = None,
@@ -92,9 +92,9 @@ def split_dataset(
 
     Without an executor, the work is done in this process.
     """
-    place, dataset = open_store(store), Dataset(edition, competition_id)
+    store, dataset = open_store(store_url), Dataset(edition, competition_id)
     if (files_of := registry.get(competition_id).files_of(edition)) != edition:
-        return _shared(place, dataset, files_of, download_hash, executor, on_progress, tell)
+        return _shared(store, dataset, files_of, download_hash, executor, on_progress, tell)
     recipe = split_recipe(competition_id, download_hash, edition)
     executor = executor or Serial()
 
@@ -108,48 +108,48 @@ def split_dataset(
 
     with (
         slot("preparations", get_settings().preparations),
-        lease(place, prepare_lease(dataset), on_wait=waiting) as mine,
+        lease(store, prepare_lease(dataset), on_wait=waiting) as mine,
     ):
         assert mine is not None
-        current = read_current(place, dataset)
+        current = read_current(store, dataset)
         state = current.state(recipe)
         if current.dataset is not None and state == "same":
-            no_longer_wanted(place, dataset)
+            no_longer_wanted(store, dataset)
             return str(current.dataset.key)
         target = Dataset(edition, competition_id, current.key_of(recipe))
-        job = _job(place, target, recipe)
-        known = find(place, target)
+        job = _job(store, target, recipe)
+        known = find(store, target)
         if current.dataset is not None and state == "other code" and known is None:
-            if not place.exists(place.raw(competition_id)):
+            if not store.exists(store.raw(competition_id)):
                 tell(f"{dataset}: made by other code and used as it is, because the store does not have its download")
-                no_longer_wanted(place, dataset)
+                no_longer_wanted(store, dataset)
                 return str(current.dataset.key)
             progress.report(competition_id, "split", "comparing the dataset with what the current code makes")
-            found = next(iter(executor.map(difference, [job], place.prepared(current.dataset))))
-            if found is None:
+            change = next(iter(executor.map(difference, [job], store.prepared(current.dataset))))
+            if change is None:
                 mine.require_held()
-                make_current(place, current.dataset, recipe)
+                make_current(store, current.dataset, recipe)
                 tell(f"{dataset}: the current code makes the same files; the dataset is kept")
                 progress.report(competition_id, "split", "unchanged by the current code; kept")
-                no_longer_wanted(place, dataset)
+                no_longer_wanted(store, dataset)
                 return str(current.dataset.key)
-            tell(f"{dataset}: the current code makes other files ({found}); prepared under a new key")
+            tell(f"{dataset}: the current code makes other files ({change}); prepared under a new key")
         if known is None:
             progress.report(competition_id, "split", "planning")
-            with _similar(place, dataset, recipe) as (like, like_edition):
+            with _similar(store, dataset, recipe) as (like, like_edition):
                 job = replace(job, like=like, like_edition=like_edition)
                 materialise(job, executor=executor, on_progress=show, before_commit=mine.require_held)
         mine.require_held()
-        make_current(place, known or target, recipe)
-        no_longer_wanted(place, dataset)
+        make_current(store, known or target, recipe)
+        no_longer_wanted(store, dataset)
     return str(target.key)
 
 
-def _job(place: Store, target: Dataset, recipe: Recipe) -> Job:
+def _job(store: Store, target: Dataset, recipe: Recipe) -> Job:
     return Job(
         target.competition_id,
-        raw=place.raw(target.competition_id),
-        out=place.prepared(target),
+        raw=store.raw(target.competition_id),
+        out=store.prepared(target),
         edition=target.edition,
         params=get_settings().params_of(target.competition_id),
         key=str(target.key),
@@ -159,35 +159,35 @@ def _job(place: Store, target: Dataset, recipe: Recipe) -> Job:
 
 
 @contextlib.contextmanager
-def _similar(place: Store, dataset: Dataset, recipe: Recipe) -> Iterator[tuple[str | None, Edition | None]]:
+def _similar(store: Store, dataset: Dataset, recipe: Recipe) -> Iterator[tuple[str | None, Edition | None]]:
     """Yield the URL of a current dataset of the same download in any edition, which is kept for the block; or None.
 
     Also yields its edition, if the same code with the same parameters makes it.
     """
     for edition in (dataset.edition, *EDITIONS):
-        current = read_current(place, Dataset(edition, dataset.competition_id))
+        current = read_current(store, Dataset(edition, dataset.competition_id))
         known = current.own_recipes(current.dataset.key) if current.dataset else []
         if current.dataset and any(each.download == recipe.download for each in known):
             same = any(recipe.same_inputs(each) and each.code == recipe.code for each in known)
-            with use(place, current.dataset) as found:
-                yield place.prepared(found), found.home if same else None
+            with use(store, current.dataset) as used:
+                yield store.prepared(used), used.home if same else None
             return
     yield None, None
 
 
-def _shared(place: Store, dataset: Dataset, files_of: Edition, download_hash: str, *how: Any) -> str:
+def _shared(store: Store, dataset: Dataset, files_of: Edition, download_hash: str, *how: Any) -> str:
     """Prepare the edition whose files are those of the edition that `dataset` names, and note that they are shared."""
-    own = read_current(place, dataset)
-    key = split_dataset(dataset.competition_id, place.root, files_of, download_hash, *how)
-    with lease(place, prepare_lease(dataset)) as mine:
+    own = read_current(store, dataset)
+    key = split_dataset(dataset.competition_id, store.root, files_of, download_hash, *how)
+    with lease(store, prepare_lease(dataset)) as mine:
         assert mine is not None
         if not (own.dataset and own.dataset.files_of):
-            share(place, dataset, files_of)
-        no_longer_wanted(place, dataset)
+            share(store, dataset, files_of)
+        no_longer_wanted(store, dataset)
     return key
 
 
-_PAUSE = 60.0
+_RETRY_SECONDS = 60.0
 
 
 class _ProgressArtifact:
@@ -202,7 +202,7 @@ class _ProgressArtifact:
 
         After a failure it waits for a minute: the work must not.
         """
-        if time.monotonic() - self._failed < _PAUSE:
+        if time.monotonic() - self._failed < _RETRY_SECONDS:
             return
         self._failed = time.monotonic()
         with shown(f"the progress of {self._description}"):

@@ -44,13 +44,13 @@ def _row(store: Store, run: StoredRun, grade: GradeRecord, draws: int, seconds: 
     row = {**run.record.who, "edition": grade.edition, "score": grade.score}
     del row["run_group"]
     try:
-        found = _halves(store, run, grade, draws, seconds)
+        halves = _halves(store, run, grade, draws, seconds)
     except UserError as error:  # of the dataset; the other runs are measured
         return {**row, "message": explain(error)}
-    if not found.scores or grade.score is None:
-        return {**row, "units": found.units, "halves": 0, "message": found.message or "the score is not a number"}
-    figures = split_noise(grade.score, found.scores, found.units, found.drawn, _thresholds(grade))
-    return {**row, **figures, "units": found.units, "halves": len(found.scores)}
+    if not halves.scores or grade.score is None:
+        return {**row, "units": halves.units, "halves": 0, "message": halves.message or "the score is not a number"}
+    figures = split_noise(grade.score, halves.scores, halves.units, halves.drawn, _thresholds(grade))
+    return {**row, **figures, "units": halves.units, "halves": len(halves.scores)}
 
 
 def _thresholds(grade: GradeRecord) -> Thresholds:
@@ -71,7 +71,7 @@ def _halves(store: Store, run: StoredRun, grade: GradeRecord, draws: int, second
     ):
         submission = Path(folder) / "submission.csv"
         store.top.fs.get_file(store.top.path(store.relative(f"{run.source}/submission.csv")), str(submission))
-        again, found = grader.halves(submission, draws, seconds)
+        again, halves = grader.halves(submission, draws, seconds)
     if again.report.score != grade.score:
         return Halves(message=f"graded again, the score is {again.report.score}; regrade the group first")
-    return found or Halves(message="the score is not a finite number")
+    return halves or Halves(message="the score is not a finite number")

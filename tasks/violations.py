@@ -28,9 +28,9 @@ from storage.tables import write_table
 from tasks.language_model import LanguageModel, language_model
 from tasks.wiring.services import gateway_policy
 
-IDS = 200_000
+MAX_IDS = 200_000
 """Number of ids that are read from a submission."""
-LINE = 1 << 20
+MAX_LINE_CHARACTERS = 1 << 20
 """Longest line of a submission, in characters; the rest of a longer one is read as further lines."""
 _CODE_IN_PROMPTS = (".py", ".ipynb", ".sh", ".r", ".R")
 
@@ -73,9 +73,9 @@ def find_violations(
             if model_name is None:
                 on_next(run.name)
             by_run.append(detect(_texts(store, run, code_of(store, run), logs_of(store, run)), examiner.call))
-    found = _write(store, run_group, runs, by_run, "static detectors")
+    examined = _write(store, run_group, runs, by_run, "static detectors")
     if model_name is None:
-        return found
+        return examined
     readings: list[Reading] = []
     with language_model(model_name, gateway_policy(settings)) as model:
         for run, findings in zip(runs, by_run, strict=True):
@@ -84,21 +84,25 @@ def find_violations(
             readings.append(_read(store, run, model, texts, asked or Asked()))
             findings += readings[-1].findings
         cost = sum(call["cost_usd"] or 0.0 for call in model.calls())
-    found = _write(store, run_group, runs, by_run, f"static detectors and {model_name}")
-    sums = {n: sum(getattr(each, n) for each in readings) for n in ("pieces", "unreadable", "invented", "failed")}
-    return replace(found, model=model_name, cost_usd=cost, **sums)
+    examined = _write(store, run_group, runs, by_run, f"static detectors and {model_name}")
+    sums = {n: sum(getattr(reading, n) for reading in readings) for n in ("pieces", "unreadable", "invented", "failed")}
+    return replace(examined, model=model_name, cost_usd=cost, **sums)
 
 
 def _write(store: Store, run_group: str, runs: list[StoredRun], by_run: list[list[Finding]], by: str) -> Examined:
     """Write the findings of all runs, and the record of their examination."""
-    rows = [{**run.record.who, **asdict(each)} for run, findings in zip(runs, by_run, strict=True) for each in findings]
+    rows = [
+        {**run.record.who, **asdict(finding)}
+        for run, findings in zip(runs, by_run, strict=True)
+        for finding in findings
+    ]
     write_table(store, "violations", run_group, rows)
-    found = Examined(rows, len(runs), None)
+    examined = Examined(rows, len(runs), None)
     examination = ExaminationRecord(
-        run_group=run_group, stage="violations", runs=len(runs), flagged=found.flagged, by=by, at=datetime.now(UTC)
+        run_group=run_group, stage="violations", runs=len(runs), flagged=examined.flagged, by=by, at=datetime.now(UTC)
     )
     write_examination(store, examination)
-    return found
+    return examined
 
 
 def _texts(store: Store, run: StoredRun, code: RunFiles, logs: RunFiles) -> RunTexts:
@@ -106,7 +110,7 @@ def _texts(store: Store, run: StoredRun, code: RunFiles, logs: RunFiles) -> RunT
     parts = {"code": code, "logs": logs}
     with contextlib.suppress(UnknownCompetition):
         issues = registry.get(run.record.competition_id).facts.known_issues
-        present = (each for each in issues if run.record.edition == "v1" or each.v2 == "kept")
+        present = (issue for issue in issues if run.record.edition == "v1" or issue.v2 == "kept")
         leaks = {term: issue.id for issue in present for term in issue.leaks}
     skipped = {f"{reason} in {part}": names for part, each in parts.items() for reason, names in each.skipped.items()}
     return RunTexts(code.texts, logs.texts, run.record.submission_exists, _ids(store, run), leaks, skipped)
@@ -119,17 +123,21 @@ def _ids(store: Store, run: StoredRun) -> frozenset[str]:
         return frozenset()
     with store.top.fs.open(store.top.path(store.relative(url)), "r", encoding="utf-8", errors="replace") as file:
         ids: set[str] = set()
-        lines = iter(partial(file.readline, LINE), "")  # a line may be as long as the file
+        lines = iter(partial(file.readline, MAX_LINE_CHARACTERS), "")  # a line may be as long as the file
         with contextlib.suppress(csv.Error):  # not a CSV from here on
-            for row in itertools.islice(csv.reader(lines), 1, IDS + 1):
+            for row in itertools.islice(csv.reader(lines), 1, MAX_IDS + 1):
                 ids.update(row[:1])
     return frozenset(ids)
 
 
 def _read(
-    store: Store, run: StoredRun, model: LanguageModel, found: tuple[dict[str, str], dict[str, str]], asked: Asked
+    store: Store,
+    run: StoredRun,
+    model: LanguageModel,
+    texts_of_run: tuple[dict[str, str], dict[str, str]],
+    asked: Asked,
 ) -> Reading:
-    code, logs = found
+    code, logs = texts_of_run
     texts = {f"logs/{name}": text for name, text in logs.items()}
     texts |= {f"code/{name}": text for name, text in code.items() if name.endswith(_CODE_IN_PROMPTS)}
     key = content_key(model.name, dict(asked.questions), *([asked.extra] if asked.extra else []), PIECE, OVERLAP, texts)

@@ -15,7 +15,7 @@ from tasks.wiring.requests import run_name
 
 CRASHES = ("crashed", "memory", "disk", "processes")
 """Statuses of runs that did not end in an orderly way: by an error, or at a limit other than time."""
-_NAMED = 3
+_MAX_NAMED_RUNS = 3
 
 
 def problems(runs: pd.DataFrame, grades: pd.DataFrame, store: Store, run_group: str) -> list[str]:
@@ -35,11 +35,11 @@ def problems(runs: pd.DataFrame, grades: pd.DataFrame, store: Store, run_group: 
         if text:
             alike.setdefault(text, []).append(which)
     lines = []
-    for text, found in sorted(alike.items(), key=lambda each: -len(each[1])):
-        names = listed([run_name(*each) for each in found], _NAMED)
-        competition, seed = found[0]
+    for text, runs_alike in sorted(alike.items(), key=lambda each: -len(each[1])):
+        names = listed([run_name(*each) for each in runs_alike], _MAX_NAMED_RUNS)
+        competition, seed = runs_alike[0]
         log = advised(f"mlebench logs {run_group}/{competition}/{seed}", store)
-        lines += [f"{counted(len(found), 'run')}: {text}", f"  {names}", f"  log: {log}"]
+        lines += [f"{counted(len(runs_alike), 'run')}: {text}", f"  {names}", f"  log: {log}"]
     return lines
 
 
@@ -48,7 +48,7 @@ def crashed_agents(runs: pd.DataFrame) -> list[str]:
     statuses: dict[str, set[Any]] = {}
     for run in _rows(runs):
         statuses.setdefault(str(run["agent"]), set()).add(run["status"])
-    return sorted(agent for agent, found in statuses.items() if found <= set(CRASHES))
+    return sorted(agent for agent, endings in statuses.items() if endings <= set(CRASHES))
 
 
 def _rows(table: pd.DataFrame) -> list[Mapping[str, Any]]:

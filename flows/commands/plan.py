@@ -92,7 +92,7 @@ def _show(plan: dict[str, Any], settings: Settings, limit: float) -> None:
     click.echo(", ".join([f"Run group {plan['run_group']}: {counted(plan['runs_to_do'], 'run')} to do", *done]))
     downloads = [each for each in plan["competitions"] if each["download"]]
     if downloads:
-        unknown = sum(each["download_bytes"] is None for each in downloads)
+        unknown = sum(download["download_bytes"] is None for download in downloads)
         rest = f", and {unknown} of unknown size" if unknown else ""
         click.echo(f"Download: {size(plan['download_bytes'])} from Kaggle{rest}")
     if plan["runs_to_do"]:
@@ -139,11 +139,11 @@ def _so_far(store: Store, request: RunRequest) -> dict[str, Any] | None:
     """Means of the finished runs of the group, as a hint at what the others will need; None without any."""
     from storage.runs.folders import stored_runs
 
-    records: Sequence[RunRecord] = [each.record for each in stored_runs(store, request.run_group)]
-    seconds = [each.duration_seconds for each in records if each.duration_seconds is not None]
+    records: Sequence[RunRecord] = [run.record for run in stored_runs(store, request.run_group)]
+    seconds = [record.duration_seconds for record in records if record.duration_seconds is not None]
     if not seconds:
         return None
-    cost = sum(each.gateway_cost_usd or 0.0 for each in records)
+    cost = sum(record.gateway_cost_usd or 0.0 for record in records)
     return {"runs": len(seconds), "mean_seconds": sum(seconds) / len(seconds), "mean_cost_usd": cost / len(seconds)}
 
 

@@ -41,8 +41,8 @@ def show_results(store: Store, run_group: str) -> int:
             console.print("no run was graded")
         return 0
     runs = read_table(store, "runs", [run_group])
-    found = rates_of(grades, runs, counting_of(store, grades, runs))
-    rates = found.rates
+    statistics = rates_of(grades, runs, counting_of(store, grades, runs))
+    rates = statistics.rates
     crashed = crashed_agents(runs)
     path = store.local("reports", run_group, "report.html")
     report = str(path or store.url("reports", run_group, "report.html"))
@@ -61,8 +61,8 @@ def show_results(store: Store, run_group: str) -> int:
             error = "" if math.isnan(row["sem"]) else f" ± {_percent(row['sem'])}"
             seeds = counted(int(row["seeds"]), "seed")
             console.print(f"any medal, {row['split']}: {_percent(row['mean'])}{error} over {seeds}")
-    if len(found.gaps):
-        console.print(found.statement(), style="yellow")
+    if len(statistics.gaps):
+        console.print(statistics.statement(), style="yellow")
     for line in problems(runs, grades, store, run_group):
         console.print(Text(line, "" if line.startswith(" ") else "red"), soft_wrap=True)
     for agent in crashed:

@@ -23,11 +23,11 @@ class _Statuses(click.ParamType):
     name = "statuses"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:
-        found = tuple(dict.fromkeys(part.strip() for part in str(value).split(",") if part.strip()))
-        for each in found:
-            if each not in RETRIED:
-                self.fail(f"{each!r} is not one of {', '.join(RETRIED)}", param, ctx)
-        return found
+        statuses = tuple(dict.fromkeys(part.strip() for part in str(value).split(",") if part.strip()))
+        for status in statuses:
+            if status not in RETRIED:
+                self.fail(f"{status!r} is not one of {', '.join(RETRIED)}", param, ctx)
+        return statuses
 
 
 @dataclass(frozen=True)

@@ -91,7 +91,7 @@ class Tries:
 
 
 def _lines(tries: list[Try]) -> bytes:
-    return b"".join(plain_json.dumps(asdict(each)).encode() + b"\n" for each in tries)
+    return b"".join(plain_json.dumps(asdict(one)).encode() + b"\n" for one in tries)
 
 
 def _why_gone(last: Try, host: str) -> str:

@@ -44,7 +44,7 @@ def results_of(series: Series, model: str | None, now: datetime) -> dict[str, An
     """The JSON object: rates by split with standard errors over seeds, and the mean score of each competition."""
     model = model or UNKNOWN
     dataset = {"dataset_name": f"MLE-bench {series.edition}", "source_type": "other"}
-    began = [each.run.started_at for each in series.results if each.run and each.run.started_at]
+    began = [result.run.started_at for result in series.results if result.run and result.run.started_at]
     common = {"source_data": dataset, "generation_config": _generation(series)}
     scores = [each for name in series.competition_ids if (each := _competition(name, series)) is not None]
     return {
@@ -75,7 +75,7 @@ def results_of(series: Series, model: str | None, now: datetime) -> dict[str, An
 
 def _rates(series: Series) -> list[dict[str, Any]]:
     """The rates of each split that has a complete seed; the split `all` is every competition."""
-    found = []
+    results = []
     for row in series.rates.to_dict("records"):
         words = RATES.get(str(row["rate"]))
         if words is None or math.isnan(row["mean"]):
@@ -87,7 +87,7 @@ def _rates(series: Series) -> list[dict[str, Any]]:
         if not math.isnan(row["ci_low"]):
             interval = {"lower": float(row["ci_low"]), "upper": float(row["ci_high"]), "confidence_level": 0.95}
             uncertainty["confidence_interval"] = {**interval, "method": "Student's t over seeds"}
-        found.append(
+        results.append(
             {
                 "evaluation_result_id": f"{row['rate']}/{split}",
                 "evaluation_name": f"MLE-bench {series.edition}: {words}, {split}",
@@ -104,20 +104,20 @@ def _rates(series: Series) -> list[dict[str, Any]]:
                 "score_details": {"score": float(row["mean"]), "uncertainty": uncertainty},
             }
         )
-    return found
+    return results
 
 
 def _competition(competition_id: str, series: Series) -> dict[str, Any] | None:
     """The mean score of a competition over seeds; None without a score."""
-    results = [each for each in series.results if each.competition_id == competition_id]
-    scored = [each.grade for each in results if each.grade and _finite(each.grade.score)]
+    results = [result for result in series.results if result.competition_id == competition_id]
+    scored = [result.grade for result in results if result.grade and _finite(result.grade.score)]
     if not scored:
         return None
     values = [float(grade.score) for grade in scored if grade.score is not None]
     error = standard_error(values)
     facts = results[0].facts
-    details = {"graded_runs": str(sum(each.grade is not None for each in results)), "scored_runs": str(len(values))}
-    percentiles = [each.beaten for each in results]
+    details = {"graded_runs": str(sum(result.grade is not None for result in results)), "scored_runs": str(len(values))}
+    percentiles = [result.beaten for result in results]
     if all(math.isfinite(value) for value in percentiles):
         details["human_percentile"] = f"{statistics.fmean(percentiles):.4f}"
     uncertainty: dict[str, Any] = {"num_samples": len(values)}
@@ -153,7 +153,7 @@ def _main_model(store: Store, series: Series) -> str | None:
     usage = read_table(store, "usage", [series.run_group])
     if usage.empty:
         return None
-    runs = {each.run.run_id for each in series.results if each.run}
+    runs = {result.run.run_id for result in series.results if result.run}
     written = usage[usage["run_id"].isin(runs)].groupby("model")["output_tokens"].sum()
     return str(written.idxmax()) if len(written) else None
 

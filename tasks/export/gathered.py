@@ -112,21 +112,21 @@ class Series:
     @property
     def competition_ids(self) -> list[str]:
         """The competitions, each once."""
-        return sorted({each.competition_id for each in self.results})
+        return sorted({result.competition_id for result in self.results})
 
     @property
     def seeds(self) -> list[int]:
         """The seeds, each once."""
-        return sorted({each.seed for each in self.results})
+        return sorted({result.seed for result in self.results})
 
     def conditions(self) -> dict[str, Any]:
         """The conditions of the runs: a value that all share, or the sorted values."""
-        found: dict[str, Any] = {}
+        shared: dict[str, Any] = {}
         for name in CONDITIONS:
-            values = {value for each in self.results if (value := getattr(each.run, name, None)) is not None}
+            values = {value for result in self.results if (value := getattr(result.run, name, None)) is not None}
             if values:
-                found[name] = min(values) if len(values) == 1 else sorted(values, key=str)
-        return found
+                shared[name] = min(values) if len(values) == 1 else sorted(values, key=str)
+        return shared
 
 
 def gather(store: Store, run_group: str, edition: Edition | None = None) -> list[Series]:
@@ -149,14 +149,14 @@ def gather(store: Store, run_group: str, edition: Edition | None = None) -> list
     whole, splits = (rates_of(grades, runs, counting, by).rates for by in ("category", "complexity"))
     rates = pd.concat([whole[whole["split"] == "all"], splits[splits["split"] != "all"]])
     rates = rates[rates["edition"] == chosen]
-    found: dict[str, list[Result]] = {}
+    by_agent: dict[str, list[Result]] = {}
     for records in records_of(store, run_group):
         result = _result(records, chosen)
         if (who := result.grade or result.run) is not None:
-            found.setdefault(who.agent, []).append(result)
+            by_agent.setdefault(who.agent, []).append(result)
     return [
         Series(run_group, agent, chosen, tuple(results), rates[rates["agent"] == agent])
-        for agent, results in sorted(found.items())
+        for agent, results in sorted(by_agent.items())
     ]
 
 
@@ -172,7 +172,7 @@ def edition_of(run_group: str, editions: list[Edition], wanted: Edition | None) 
 def _result(records: Records, edition: Edition) -> Result:
     grades = [grade for grade in records.grades if grade.edition == edition]
     run = records.run
-    snapshots = [each for each in records.snapshots if (each.edition or (run and run.edition)) == edition]
+    snapshots = [snapshot for snapshot in records.snapshots if (snapshot.edition or (run and run.edition)) == edition]
     try:
         facts = registry.get(records.folder.competition_id).facts
     except UnknownCompetition:

@@ -109,13 +109,13 @@ class Transcript:
         content: Any = message.text
         if message.reasoning:
             content = [{"type": "reasoning", "reasoning": message.reasoning}, {"type": "text", "text": message.text}]
-        found: dict[str, Any] = {"role": message.role, "content": content}
+        entry: dict[str, Any] = {"role": message.role, "content": content}
         if message.calls:
-            self._names.update({each.id: each.name for each in message.calls})
-            found["tool_calls"] = [
-                {"id": each.id, "function": each.name, "arguments": each.arguments} for each in message.calls
+            self._names.update({call.id: call.name for call in message.calls})
+            entry["tool_calls"] = [
+                {"id": call.id, "function": call.name, "arguments": call.arguments} for call in message.calls
             ]
-        return found
+        return entry
 
 
 def usage_of(call: Call) -> dict[str, Any]:
@@ -135,10 +135,10 @@ def _ranges(places: list[int]) -> list[list[int]]:
     >>> _ranges([0, 1, 2, 7, 4])
     [[0, 3], [7, 8], [4, 5]]
     """
-    found: list[list[int]] = []
+    ranges: list[list[int]] = []
     for place in places:
-        if found and found[-1][1] == place:
-            found[-1][1] = place + 1
+        if ranges and ranges[-1][1] == place:
+            ranges[-1][1] = place + 1
         else:
-            found.append([place, place + 1])
-    return found
+            ranges.append([place, place + 1])
+    return ranges

@@ -27,7 +27,7 @@ TASK = "mle-bench"
 NO_MODEL = "none/none"
 """Inspect's name for no model."""
 RATES = ("any_medal", "gold_medal", "silver_medal", "bronze_medal", "above_median", "valid_submission")
-_SUMMARY = 1000
+_MAX_SUMMARY_CHARACTERS = 1000
 """Inspect's limit for texts in summaries of samples."""
 
 
@@ -104,10 +104,10 @@ def _results(series: Series) -> dict[str, Any]:
                     facts = {"seeds": int(row["seeds"]), "competitions": int(row["competitions"])}
                     group = {} if whole else {"group": str(row["split"])}
                     metrics[label] = {"name": label, "value": float(value), "metadata": facts, **group}
-        scored = sum(_graded(each) for each in series.results)
+        scored = sum(_graded(result) for result in series.results)
         counts = {"scored_samples": scored, "unscored_samples": len(series.results) - scored}
         scores.append({"name": rate, "scorer": rate, "reducer": "mean", **counts, "metrics": metrics})
-    done = sum(_graded(each) for each in series.results)
+    done = sum(_graded(result) for result in series.results)
     return {
         "total_samples": len(series.competition_ids) * len(series.seeds),
         "completed_samples": done,
@@ -128,7 +128,7 @@ def _sample(result: Result, series: Series) -> dict[str, Any]:
     metadata = _metadata(result)
     events = [
         *transcript.events,
-        *(_snapshot(each, result, began) for each in result.snapshots),
+        *(_snapshot(snapshot, result, began) for snapshot in result.snapshots),
         *(_score_event(name, score, ended, seconds, intermediate=False) for name, score in scores.items()),
     ]
     first = {"input": described, "target": "", "id": result.competition_id, "metadata": metadata}
@@ -166,14 +166,14 @@ def _described(result: Result, series: Series) -> str:
 
 
 def _metadata(result: Result) -> dict[str, Any]:
-    found: dict[str, Any] = {"seed": result.seed}
+    metadata: dict[str, Any] = {"seed": result.seed}
     if result.facts is not None:
-        found |= {name: getattr(result.facts, name) for name in ("name", "category", "complexity")}
-        found |= {"metric": result.facts.metric.name, "lower_is_better": result.facts.lower_is_better}
+        metadata |= {name: getattr(result.facts, name) for name in ("name", "category", "complexity")}
+        metadata |= {"metric": result.facts.metric.name, "lower_is_better": result.facts.lower_is_better}
     if result.run is not None:
-        found |= {"run_id": result.run.run_id, "status": result.run.status, "exit_code": result.run.exit_code}
-        found |= {"message": result.run.message, "validations": result.run.validation_calls}
-    return {name: plain(value) for name, value in found.items() if value is not None}
+        metadata |= {"run_id": result.run.run_id, "status": result.run.status, "exit_code": result.run.exit_code}
+        metadata |= {"message": result.run.message, "validations": result.run.validation_calls}
+    return {name: plain(value) for name, value in metadata.items() if value is not None}
 
 
 def _graded(result: Result) -> bool:
@@ -192,14 +192,14 @@ def _scores(result: Result) -> dict[str, Any]:
     text = (
         f"score {grade.score:g}, {medal} medal" if grade.score is not None else str(plain(grade.message or "no score"))
     )
-    found: dict[str, dict[str, Any]] = {}
+    scores: dict[str, dict[str, Any]] = {}
     for rate in RATES:
-        found[rate] = {"value": float(getattr(grade, rate)), "explanation": text}
-    found["any_medal"]["metadata"] = facts
+        scores[rate] = {"value": float(getattr(grade, rate)), "explanation": text}
+    scores["any_medal"]["metadata"] = facts
     for name, value in (("score", grade.score), ("human_percentile", result.beaten)):
         if value is not None and math.isfinite(value):
-            found[name] = {"value": value, "explanation": text}
-    return found
+            scores[name] = {"value": value, "explanation": text}
+    return scores
 
 
 def _snapshot(snapshot: SnapshotRecord, result: Result, began: datetime) -> dict[str, Any]:
@@ -222,28 +222,32 @@ def _score_event(
 
 def _ending(result: Result) -> dict[str, Any]:
     """The error of a run without a usable grade, and the limit at which a run ended."""
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     if not _graded(result):
         message = "the run is not graded" if result.grade is None else "grading failed: an error of the benchmark"
-        found["error"] = {"message": message, "traceback": "", "traceback_ansi": ""}
+        fields["error"] = {"message": message, "traceback": "", "traceback_ansi": ""}
     run = result.run
     if run is not None and run.status == "timeout" and run.time_limit_seconds:
-        found["limit"] = {"type": "time", "limit": run.time_limit_seconds}
+        fields["limit"] = {"type": "time", "limit": run.time_limit_seconds}
     elif run is not None and run.status in ("memory", "disk", "processes"):
-        found["limit"] = {"type": "custom", "limit": float(run.memory_bytes or 0), "reason": run.status}
-    return found
+        fields["limit"] = {"type": "custom", "limit": float(run.memory_bytes or 0), "reason": run.status}
+    return fields
 
 
 def _summary(sample: dict[str, Any]) -> dict[str, Any]:
     """The summary of a sample, which viewers read first."""
     names = ("id", "epoch", "target", "metadata", "scores", "model_usage", "started_at", "completed_at", "total_time")
-    found = {name: sample[name] for name in (*names, "working_time", "uuid")}
-    found |= {"input": sample["input"][:_SUMMARY], "completed": True, "message_count": len(sample["messages"])}
+    summary = {name: sample[name] for name in (*names, "working_time", "uuid")}
+    summary |= {
+        "input": sample["input"][:_MAX_SUMMARY_CHARACTERS],
+        "completed": True,
+        "message_count": len(sample["messages"]),
+    }
     if "error" in sample:
-        found["error"] = sample["error"]["message"]
+        summary["error"] = sample["error"]["message"]
     if "limit" in sample:
-        found["limit"] = sample["limit"]["type"]
-    return found
+        summary["limit"] = sample["limit"]["type"]
+    return summary
 
 
 def _began(result: Result) -> datetime:

@@ -19,8 +19,8 @@ def write_trajectories(series: Series, folder: Path) -> Iterator[Path]:
         if result.run is None:
             continue
         version = result.run.code_fingerprint or "unknown"
-        found = atif.trajectory(result.calls(), session=result.run.run_id, agent=series.agent, version=version)
-        if found["steps"]:
+        trajectory = atif.trajectory(result.calls(), session=result.run.run_id, agent=series.agent, version=version)
+        if trajectory["steps"]:
             path = folder / f"{result.folder.name.replace('/', '-')}.trajectory.json"
-            path.write_text(plain_json.dumps(found), "utf-8")
+            path.write_text(plain_json.dumps(trajectory), "utf-8")
             yield path

@@ -31,8 +31,8 @@ def main(competition_id: str, edition: Edition, answers: Path, submission: Path,
     click.echo(f"{result.outcome}: {'. '.join(filter(None, (shown, result.message)))}")
     if result.detail:
         raise click.ClickException(f"grading failed, which is no failure of the agent\n{result.detail}")
-    found = rewards_of(result.report, competition.facts.leaderboard.percentiles)
-    rewards.write_text(plain_json.dumps(found) + "\n", "utf-8")
+    values = rewards_of(result.report, competition.facts.leaderboard.percentiles)
+    rewards.write_text(plain_json.dumps(values) + "\n", "utf-8")
 
 
 def rewards_of(report: CompetitionReport, percentiles: list[float] | None) -> dict[str, float]:
@@ -42,14 +42,14 @@ def rewards_of(report: CompetitionReport, percentiles: list[float] | None) -> di
     score, and left out for the competitions whose leaderboard is not known. `score` is left out if there is none.
     """
     names = ("any_medal", "gold_medal", "silver_medal", "bronze_medal", "above_median", "valid_submission")
-    found = {"reward": float(report.any_medal), **{name: float(getattr(report, name)) for name in names}}
+    values = {"reward": float(report.any_medal), **{name: float(getattr(report, name)) for name in names}}
     scored = report.score is not None and math.isfinite(report.score)
     if percentiles is not None:
         beaten = human_percentile(report.score, percentiles) if scored else 0.0
-        found |= {} if math.isnan(beaten) else {"human_percentile": beaten}
+        values |= {} if math.isnan(beaten) else {"human_percentile": beaten}
     if report.score is not None and scored:
-        found["score"] = report.score
-    return found
+        values["score"] = report.score
+    return values
 
 
 if __name__ == "__main__":

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from sandbox.backend import RunHandle, RunResult
     from tasks.wiring.run import ActiveRun
 
-_BEGAN = time.time()  # of this process, about: what was cancelled before is run again
+_PROCESS_STARTED = time.time()  # about; what was cancelled before is run again
 _EXIT_SECONDS = 30.0  # for the end of a process
 
 
@@ -65,7 +65,7 @@ class Cancellable:
 
     def running(self) -> list[Holder]:
         """Those that have a slot of this host."""
-        return [each for each in host_slots().holders() if self._has_labels(each.claim.labels)]
+        return [holder for holder in host_slots().holders() if self._has_labels(holder.claim.labels)]
 
     def waiting(self) -> list[Labels]:
         """Those that wait for a slot of this host, and those that its processes have yet to begin."""
@@ -90,9 +90,9 @@ def is_cancelled(attempt: Attempt) -> bool:
     """Whether somebody has cancelled this run since this process was started."""
     folder = _folder(attempt.request.store, attempt.request.run_group)
     names = ((None, None), (attempt.competition_id, None), (attempt.competition_id, attempt.seed))
-    for each in names:
+    for name in names:
         with contextlib.suppress(FileNotFoundError):
-            if (folder / _name(*each)).stat().st_mtime >= _BEGAN:
+            if (folder / _name(*name)).stat().st_mtime >= _PROCESS_STARTED:
                 return True
     return False
 

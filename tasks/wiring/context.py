@@ -20,7 +20,7 @@ from storage.store import Store
 from tasks.wiring.process import apply_settings
 from tasks.wiring.requests import RunRequest
 
-_SHARE = 0.9
+_MACHINE_SHARE = 0.9
 """Share of the memory and of the free disk space of this machine that a run may use if the settings do not say."""
 
 
@@ -126,9 +126,9 @@ def caps(settings: Settings) -> Limits:
     return Limits(
         time_limit_seconds=settings.agent_time_limit,
         grace_seconds=60.0,
-        memory_bytes=settings.agent_memory or int(psutil.virtual_memory().total * _SHARE),
+        memory_bytes=settings.agent_memory or int(psutil.virtual_memory().total * _MACHINE_SHARE),
         cpus=settings.agent_cpus or os.cpu_count(),
-        disk_bytes=settings.agent_disk or max(int(_free(settings.scratch) * _SHARE), 1),
+        disk_bytes=settings.agent_disk or max(int(_free(settings.scratch) * _MACHINE_SHARE), 1),
         processes=settings.agent_processes,
         gpus=settings.agent_gpus,
         snapshots=1000,

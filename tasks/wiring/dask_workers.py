@@ -19,7 +19,7 @@ from tasks.wiring.process import apply_settings
 if TYPE_CHECKING:
     from types import TracebackType
 
-SMALL = 4 << 20
+SMALL_DOWNLOAD_BYTES = 4 << 20
 """Bytes of a download that this process has prepared before the first worker of a local cluster is ready."""
 
 
@@ -32,7 +32,7 @@ class Workers:
     def __init__(self) -> None:
         settings = get_settings()
         # Workers that run already take no time to start.
-        self._small = -1 if settings.dask_address or settings.dask_dashboard else SMALL
+        self._small = -1 if settings.dask_address or settings.dask_dashboard else SMALL_DOWNLOAD_BYTES
         self._patience = settings.patience
         self._log: logging.Logger | logging.LoggerAdapter[logging.Logger] = get_run_logger()
         self._lock, self._open, self._ended, self._address = threading.Lock(), contextlib.ExitStack(), False, ""

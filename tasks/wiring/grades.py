@@ -50,9 +50,9 @@ def grade_request(attempt: Attempt) -> GradeRequest:
 
 def grade_requests(store: Store, run_group: str, leaderboard: Leaderboard) -> Iterator[GradeRequest | Ungradable]:
     """The grading of each finished run of a group, in the edition that the run was made for."""
-    found = folders(store, run_group)
-    records = store.concurrently([partial(_record_or_error, folder) for folder in found])
-    for folder, run in zip(found, records, strict=True):
+    run_folders = folders(store, run_group)
+    records = store.concurrently([partial(_record_or_error, folder) for folder in run_folders])
+    for folder, run in zip(run_folders, records, strict=True):
         name, seed = folder.competition_id, folder.seed
         if run is None:
             continue

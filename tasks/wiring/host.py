@@ -31,10 +31,10 @@ from tasks.wiring.requests import Attempt
 
 Kind = Literal["downloads", "preparations", "copies", "agents"]
 
-TRY = "try"
+TRY_LABEL = "try"
 """Label of a run with the id of its try."""
 # Seconds between the end of an agent's time and that of its container, whatever happens.
-_SLACK = 3600.0
+_SLACK_SECONDS = 3600.0
 
 
 def host_slots() -> HostSlots:
@@ -58,8 +58,8 @@ def allocated(
     Raises:
         BackendError: this host has fewer GPUs than the run asks for.
     """
-    found = "running" if running else runner.find(spec)
-    if found == "finished":
+    state = "running" if running else runner.find(spec)
+    if state == "finished":
         yield Place()
         return
     claim = Claim(
@@ -67,11 +67,11 @@ def allocated(
         workdir=str(spec.workdir.absolute()),
         backend=runner.name,
         gpus=spec.limits.gpus or 0,
-        seconds=spec.limits.time_limit_seconds + spec.limits.grace_seconds + _SLACK,
+        seconds=spec.limits.time_limit_seconds + spec.limits.grace_seconds + _SLACK_SECONDS,
         labels=dict(spec.labels),
     )
-    with host_slots().take(claim, get_settings().agents, on_wait, running=found == "running") as place:
-        yield place
+    with host_slots().take(claim, get_settings().agents, on_wait, running=state == "running") as allocation:
+        yield allocation
 
 
 def this_host(labels: frozenset[str] = frozenset()) -> Host:
@@ -87,9 +87,9 @@ def this_host(labels: frozenset[str] = frozenset()) -> Host:
         cpus=psutil.cpu_count() or 1,
         memory_bytes=psutil.virtual_memory().total,
         labels=labels,
-        datasets=frozenset(each.label for each in local_cache().entries() if each.complete),
+        datasets=frozenset(entry.label for entry in local_cache().entries() if entry.complete),
         used_slots=len(holders),
-        used_gpus=sum(len(each.devices) for each in holders),
+        used_gpus=sum(len(holder.devices) for holder in holders),
         waiting=len(slots.waiting()),
     )
 
@@ -114,8 +114,8 @@ def run_name_of(attempt: Attempt) -> str:
 
 def runs_here() -> frozenset[str]:
     """Names of the runs whose agents are on this host."""
-    labels = [each.claim.labels for each in host_slots().holders()]
-    known = [each for each in labels if {"store", "group", "competition", "seed"} <= each.keys()]
+    labels = [holder.claim.labels for holder in host_slots().holders()]
+    known = [label for label in labels if {"store", "group", "competition", "seed"} <= label.keys()]
     return frozenset(f"{each['store']} {each['group']} {each['competition']} {each['seed']}" for each in known)
 
 
@@ -124,7 +124,9 @@ def superseded() -> list[Holder]:
 
     Such an agent works for nobody: a host that was cut off or silent for too long has them when it comes back.
     """
-    return [each for each in host_slots().holders() if not each.waited_for and _is_superseded(each.claim.labels)]
+    return [
+        holder for holder in host_slots().holders() if not holder.waited_for and _is_superseded(holder.claim.labels)
+    ]
 
 
 def end_superseded() -> list[Holder]:
@@ -144,11 +146,11 @@ def end_superseded() -> list[Holder]:
 
 def _is_superseded(labels: dict[str, str]) -> bool:
     """Whether the store knows of a later try than the one with these labels. An unknown try is not superseded."""
-    if not {"store", "group", "competition", "seed", TRY} <= labels.keys():
+    if not {"store", "group", "competition", "seed", TRY_LABEL} <= labels.keys():
         return False
     store = Store(labels["store"])
     folder = RunFolder(store, labels["group"], labels["competition"], int(labels["seed"]))
-    return Tries(store, folder.url).superseded(labels[TRY], finished=folder.finished())
+    return Tries(store, folder.url).superseded(labels[TRY_LABEL], finished=folder.finished())
 
 
 # The semaphores are cached and so global, because the limits are per process: all its flow runs and threads share them.
@@ -172,7 +174,7 @@ def slot(kind: Kind, limit: int) -> Iterator[None]:
 
 @contextlib.contextmanager
 def slot_with_data(
-    place: Store, dataset: Dataset, continuing: Continuing | None, on_wait: Callable[[str], None]
+    store: Store, dataset: Dataset, continuing: Continuing | None, on_wait: Callable[[str], None]
 ) -> Iterator[Path]:
     """Hold a slot for an agent, and a local copy of the dataset. Yields the directory that contains the public files.
 
@@ -180,7 +182,7 @@ def slot_with_data(
     when a slot becomes free. At most as many runs fetch or wait with their data as run at a time.
 
     Args:
-        place: store of the dataset.
+        store: store of the dataset.
         dataset: the dataset.
         continuing: a run that uses the copy even if this process is killed.
         on_wait: called with what the copy waits for.
@@ -188,7 +190,7 @@ def slot_with_data(
     agents, cache = get_settings().agents, local_cache()
     with contextlib.ExitStack() as held:
         with slot("copies", agents), contextlib.ExitStack() as ahead:
-            ahead.enter_context(local_copy(place, dataset, "public", cache, on_wait=on_wait, within_limit=True))
+            ahead.enter_context(local_copy(store, dataset, "public", cache, on_wait=on_wait, within_limit=True))
             held.enter_context(slot("agents", agents))
-            prepared = held.enter_context(local_copy(place, dataset, "public", cache, continuing, on_wait))
+            prepared = held.enter_context(local_copy(store, dataset, "public", cache, continuing, on_wait))
         yield prepared

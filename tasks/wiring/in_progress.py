@@ -68,31 +68,31 @@ def in_progress(
         run_group: The name of the group.
         begun: The folders that have the file `storage.runs.tries.FILE`, if they are known.
     """
-    host, found = get_settings().host_name, dict[str, RunInProgress]()
+    host, runs = get_settings().host_name, dict[str, RunInProgress]()
     for claim in host_slots().waiting():
         if (folder := _folder(claim.labels, store, run_group)) is not None:
-            found[folder.name] = RunInProgress(folder, "waiting", host)
+            runs[folder.name] = RunInProgress(folder, "waiting", host)
     for holder in host_slots().holders():
         if (folder := _folder(holder.claim.labels, store, run_group)) is not None:
             state: State = "running" if holder.waited_for else "interrupted"
             since = datetime.fromisoformat(holder.since)
-            found[folder.name] = RunInProgress(folder, state, host, since, holder.claim.gpus)
+            runs[folder.name] = RunInProgress(folder, state, host, since, holder.claim.gpus)
     for folder in folders_with(store, FILE, run_group) if begun is None else begun:
         tries = Tries(store, folder.url).read()
-        resumed = sum(each.resumed_at is not None for each in tries) or None
-        if folder.name in found:
-            found[folder.name] = replace(found[folder.name], tries=len(tries) or None, resumed=resumed)
+        resumed = sum(one.resumed_at is not None for one in tries) or None
+        if folder.name in runs:
+            runs[folder.name] = replace(runs[folder.name], tries=len(tries) or None, resumed=resumed)
         elif tries and not _recorded(folder, tries[-1]):
             alive = held(store, run_lease(folder.run_group, folder.competition_id, folder.seed))
             began = datetime.fromisoformat(tries[-1].began_at)
-            found[folder.name] = RunInProgress(
+            runs[folder.name] = RunInProgress(
                 folder, "running" if alive else "interrupted", tries[-1].host, began, None, len(tries), resumed
             )
     for labels in pending_runs():
         folder = _folder(labels, store, run_group)
-        if folder is not None and (folder.name not in found or found[folder.name].state == "interrupted"):
-            found[folder.name] = RunInProgress(folder, "waiting", host)
-    return [found[name] for name in sorted(found)]
+        if folder is not None and (folder.name not in runs or runs[folder.name].state == "interrupted"):
+            runs[folder.name] = RunInProgress(folder, "waiting", host)
+    return [runs[name] for name in sorted(runs)]
 
 
 def _recorded(folder: RunFolder, last: Try) -> bool:
@@ -151,7 +151,7 @@ class PendingRuns:
 
 def pending_runs() -> list[Labels]:
     """The runs that living processes of this host have yet to begin."""
-    found: dict[tuple[str, ...], Labels] = {}
+    pending: dict[tuple[str, ...], Labels] = {}
     for path in _pending_folder().glob("*.jsonl"):
         with contextlib.suppress(OSError), locked(path) as free:
             if free is not None:  # its process was killed
@@ -160,10 +160,10 @@ def pending_runs() -> list[Labels]:
             for labels in parse(path.read_bytes()):
                 key = tuple(labels[name] for name in ("store", "group", "competition", "seed"))
                 if labels.pop("state") == "pending":
-                    found[key] = labels
+                    pending[key] = labels
                 else:
-                    found.pop(key, None)
-    return list(found.values())
+                    pending.pop(key, None)
+    return list(pending.values())
 
 
 def _labels(attempt: Attempt) -> Labels:

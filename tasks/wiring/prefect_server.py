@@ -25,9 +25,9 @@ _FLOW_RUN = "PREFECT__FLOW_RUN_ID"
 """Set by Prefect's workers for the processes of flow runs."""
 _KEPT_SECONDS = 30 * 86400.0
 
-_PASSING = (502, 503, 504)  # of a proxy before the server; 500 is an error of the server, which stays
-_LONGEST_PAUSE = 15.0
-_TRIES = 2
+_RETRIED_STATUSES = (502, 503, 504)  # of a proxy before the server; 500 is an error of the server, which stays
+_MAX_PAUSE_SECONDS = 15.0
+_CLIENT_RETRIES = 2
 """Retries of Prefect's clients: a busy server answers then. What has to arrive is repeated by `make_requests_wait`."""
 _waits: ContextVar[bool] = ContextVar("waits for the server", default=True)
 
@@ -87,15 +87,15 @@ def make_requests_wait() -> None:
             return once()
         patience = get_settings().patience
         # A server that accepts a request and never answers it must not take longer than one that is away.
-        longest = max(patience / (1 + _TRIES), 1.0)
+        longest = max(patience / (1 + _CLIENT_RETRIES), 1.0)
         timeouts = request.extensions.get("timeout", {})
         request.extensions["timeout"] = {name: min(each or longest, longest) for name, each in timeouts.items()}
-        with _few_tries(), progress.waits("Prefect") as waiting:
+        with _few_retries(), progress.waits("Prefect") as waiting:
             return patiently(
                 once,
                 seconds=patience,
                 on_wait=waiting,
-                longest_pause=_LONGEST_PAUSE,
+                longest_pause=_MAX_PAUSE_SECONDS,
                 passes=_away,
                 what="Prefect server",
             )
@@ -141,7 +141,7 @@ def _away(error: Exception) -> bool:
     import httpx
 
     if isinstance(error, httpx.HTTPStatusError):
-        return error.response.status_code in _PASSING
+        return error.response.status_code in _RETRIED_STATUSES
     return isinstance(error, httpx.TransportError)
 
 
@@ -152,7 +152,7 @@ def shown(what: str) -> Iterator[None]:
 
     token = _waits.set(False)
     try:
-        with _few_tries():
+        with _few_retries():
             yield
     except Exception as error:  # whatever it is, the work matters more
         get_logger("mlebench").warning("%s is not shown in the Prefect UI: %s", what, explain(error))
@@ -161,7 +161,7 @@ def shown(what: str) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _few_tries() -> Iterator[None]:
+def _few_retries() -> Iterator[None]:
     """Prefect's clients give up early in the block.
 
     `temporary_settings` would validate all of Prefect's settings anew, which takes 70 ms, and progress is shown often.
@@ -169,7 +169,7 @@ def _few_tries() -> Iterator[None]:
     from prefect.context import SettingsContext, get_settings_context
 
     context = get_settings_context()
-    client = context.settings.client.model_copy(update={"max_retries": _TRIES})
+    client = context.settings.client.model_copy(update={"max_retries": _CLIENT_RETRIES})
     settings = context.settings.model_copy(update={"client": client})
     with SettingsContext(profile=context.profile, settings=settings):
         yield

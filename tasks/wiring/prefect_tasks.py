@@ -25,11 +25,11 @@ from common.settings import get_settings
 
 CacheKey = Callable[[TaskRunContext, dict[str, Any]], str | None]
 
-_TRIES = 10_000
-_UNANSWERED = 900.0
-"""Seconds. No request goes unanswered for longer: of the store nine tries of 70 s and pauses of up to 20 s, of Kaggle
+_MAX_RETRIES = 10_000
+_MAX_UNANSWERED_SECONDS = 900.0
+"""No request goes unanswered for longer: of the store nine tries of 70 s and pauses of up to 20 s, of Kaggle
 eight tries of 60 s and pauses of up to 90 s."""
-_PAUSES = [1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0]  # seconds; the last one for all further tries
+_PAUSE_SECONDS = [1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0]  # the last one for all further tries
 
 
 class RetryOptions(TypedDict):
@@ -44,7 +44,10 @@ class RetryOptions(TypedDict):
 def retry_options() -> RetryOptions:
     """The arguments of `@task` for a task that is tried again after causes that pass."""
     return RetryOptions(
-        retries=_TRIES, retry_delay_seconds=_PAUSES, retry_jitter_factor=0.5, retry_condition_fn=should_retry
+        retries=_MAX_RETRIES,
+        retry_delay_seconds=_PAUSE_SECONDS,
+        retry_jitter_factor=0.5,
+        retry_condition_fn=should_retry,
     )
 
 
@@ -84,7 +87,7 @@ def _seconds_left(run: UUID, error: Exception, patience: float, now: float) -> f
         outage = _outages.pop(run, None)
         if not cause_of(error).passes:
             return 0.0
-        if outage is None or now - outage.last > _UNANSWERED + _pause_after(outage.tries):
+        if outage is None or now - outage.last > _MAX_UNANSWERED_SECONDS + _pause_after(outage.tries):
             outage = _Outage(now, now, 0)
         left = outage.first + patience - now
         if left > 0:
@@ -96,7 +99,7 @@ def _seconds_left(run: UUID, error: Exception, patience: float, now: float) -> f
 
 def _pause_after(tries: int) -> float:
     """The longest pause before the try that follows `tries` failures, with jitter."""
-    return 1.5 * _PAUSES[min(max(tries - 1, 0), len(_PAUSES) - 1)]
+    return 1.5 * _PAUSE_SECONDS[min(max(tries - 1, 0), len(_PAUSE_SECONDS) - 1)]
 
 
 def _row(run: TaskRun) -> str:

@@ -68,7 +68,7 @@ class RunRequest(_Request):
         if self.edition == "v1" or self.isolation.backend != "docker" or self.isolation.network != "open":
             return
         facts = [registry.get(name).facts for name in competition_ids]
-        public = [each.id for each in facts if any(issue.needs for issue in each.issues(self.edition))]
+        public = [fact.id for fact in facts if any(issue.needs for issue in fact.issues(self.edition))]
         if public:
             raise UserError(
                 f"the answers of {', '.join(public)} are public on the web, but edition {self.edition} is to give "

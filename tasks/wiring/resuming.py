@@ -32,8 +32,8 @@ from tasks.wiring.requests import Attempt
 from tasks.wiring.run import HOME, ActiveRun, Resumed, join_logs
 
 FOLDER, FACTS = "resumed", "checkpoint.json"
-_SYNC = 10.0  # seconds between two looks at the journals
-_TRANSCRIPTS = 256 << 20
+_JOURNAL_SECONDS = 10.0  # between two looks at the journals
+_MAX_TRANSCRIPT_BYTES = 256 << 20
 _logger = logging.getLogger(__name__)
 
 
@@ -60,17 +60,17 @@ def find_resumed(attempt: Attempt, spec: RunSpec, runner: Backend, kept: Checkpo
         return None if content is None else Resumed(content, folder)
     for _ in range(3):  # another host, which has lost the run and does not know it, may replace its checkpoint
         remove_tree(folder)
-        found = kept.newest(attempt.key)
-        if found is None:
+        checkpoint = kept.newest(attempt.key)
+        if checkpoint is None:
             return None
         folder.mkdir(parents=True)
-        if kept.fetch(found, folder / HOME):
-            kept.fetch_kept(found, folder, JOURNALS)
-            take_over(spec.workdir, folder, found.since)
+        if kept.fetch(checkpoint, folder / HOME):
+            kept.fetch_kept(checkpoint, folder, JOURNALS)
+            take_over(spec.workdir, folder, checkpoint.since)
             draft = folder / f"{FACTS}.new"
-            draft.write_text(plain_json.dumps(asdict(found)), "utf-8")
+            draft.write_text(plain_json.dumps(asdict(checkpoint)), "utf-8")
             draft.replace(folder / FACTS)
-            return Resumed(found, folder)
+            return Resumed(checkpoint, folder)
     _logger.warning("the checkpoint of %s is incomplete: it begins anew", spec.run_id)
     remove_tree(folder)
     return None
@@ -111,7 +111,7 @@ class _Checkpointing:
     def run(self) -> None:
         """Work until the run has ended."""
         due = time.monotonic() + self._every
-        while not self.ended.wait(max(0.05, min(_SYNC, due - time.monotonic()))):
+        while not self.ended.wait(max(0.05, min(_JOURNAL_SECONDS, due - time.monotonic()))):
             try:
                 self._keep_journals()
                 if time.monotonic() >= due:
@@ -178,7 +178,7 @@ class _Checkpointing:
             with contextlib.suppress(FileNotFoundError):  # thinned out meanwhile
                 self._keep(f"snapshots/{float(path.stem) + offset:.1f}.csv", path)
         transcripts = self._run.spec.workdir / RECORDS / LOGS[-1]
-        if transcripts.is_file() and transcripts.stat().st_size <= _TRANSCRIPTS:
+        if transcripts.is_file() and transcripts.stat().st_size <= _MAX_TRANSCRIPT_BYTES:
             self._keep(LOGS[-1], transcripts)
         remove_tree(draft)
 

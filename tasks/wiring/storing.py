@@ -42,8 +42,8 @@ from tasks.wiring.requests import Attempt
 from tasks.wiring.run import ActiveRun, Resumed, join_logs
 
 _logger = logging.getLogger(__name__)
-_NOTE = "attempt.json"
-_LONGEST_TRY = "try-0123456789"
+_ATTEMPT_FILE = "attempt.json"
+_LONGEST_TRY_FOLDER = "try-0123456789"
 
 
 def store_run(run: ActiveRun, handle: RunHandle, result: RunResult, number: int) -> None:
@@ -130,15 +130,15 @@ def _joined(resumed: Resumed | None, result: RunResult, most_snapshots: int) -> 
 def _join_snapshots(resumed: Resumed, own: Path | None, target: Path, most: int) -> None:
     """Link the snapshots of all tries into a folder, named by the time since the first began."""
     before = resumed.checkpoint.seconds
-    found = [(float(path.stem), path) for path in resumed.snapshots]
-    found += [(float(path.stem) + before, path) for path in (own.glob("*.csv") if own else ())]
-    found.sort()
-    while len(found) > most > 1:
-        found = [*found[:-1:2], found[-1]]
+    snapshots = [(float(path.stem), path) for path in resumed.snapshots]
+    snapshots += [(float(path.stem) + before, path) for path in (own.glob("*.csv") if own else ())]
+    snapshots.sort()
+    while len(snapshots) > most > 1:
+        snapshots = [*snapshots[:-1:2], snapshots[-1]]
     draft, last = target.with_name("joining"), ""
     remove_tree(draft)
     draft.mkdir()
-    for seconds, path in found:
+    for seconds, path in snapshots:
         with path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
         if digest != last:  # the first one of a try that continues is what the one before has left
@@ -175,7 +175,7 @@ def _left_files(folder: RunFolder, result: RunResult) -> tuple[dict[str, Path], 
             if not path.is_file() or path.is_symlink():
                 continue
             name = f"{part}/{path.relative_to(left).as_posix()}"  # type: ignore[arg-type]
-            if names.problem(name) or len(f"{folder.url}/{_LONGEST_TRY}/{name}".encode()) > names.KEY_BYTES:
+            if names.problem(name) or len(f"{folder.url}/{_LONGEST_TRY_FOLDER}/{name}".encode()) > names.KEY_BYTES:
                 dropped += 1
             else:
                 files[name] = path
@@ -203,12 +203,12 @@ def lost_result(spec: RunSpec, tries: list[Try]) -> RunResult:
 
 def _note_attempt(workdir: Path, attempt: Attempt) -> None:
     """Write into a run's folder which attempt it belongs to."""
-    (workdir / _NOTE).write_text(attempt.model_dump_json(), "utf-8")
+    (workdir / _ATTEMPT_FILE).write_text(attempt.model_dump_json(), "utf-8")
 
 
 def leftover_folders(store: Store) -> Iterator[Path]:
     """Folders on this machine of runs that have ended and are in the store, and that no process uses."""
-    for path in sorted((get_settings().scratch / "runs").glob(f"*/{_NOTE}")):
+    for path in sorted((get_settings().scratch / "runs").glob(f"*/{_ATTEMPT_FILE}")):
         try:
             attempt = Attempt.model_validate_json(path.read_text("utf-8"))
         except (OSError, ValidationError):

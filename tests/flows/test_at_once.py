@@ -83,7 +83,7 @@ def test_one_that_is_slow_to_plan_does_not_hold_up_the_others(
     store: Store, gated: Gated, monkeypatch: pytest.MonkeyPatch, small: int
 ) -> None:
     monkeypatch.setenv("MLEBENCH_DASK_WORKERS", "2")
-    monkeypatch.setattr("tasks.wiring.dask_workers.SMALL", small)
+    monkeypatch.setattr("tasks.wiring.dask_workers.SMALL_DOWNLOAD_BYTES", small)
     get_settings.cache_clear()
     finished_meanwhile = []
 

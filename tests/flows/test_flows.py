@@ -86,7 +86,7 @@ def test_flows_within_a_flow_leave_heartbeats_to_it(store: Store, monkeypatch: p
 def test_dask_workers_prepare_what_is_not_small(
     store: Store, tmp_path: Path, digits_zip: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tasks.wiring.dask_workers.SMALL", 0)
+    monkeypatch.setattr("tasks.wiring.dask_workers.SMALL_DOWNLOAD_BYTES", 0)
     mapped: list[str] = []
     through = DaskExecutor.map
 

@@ -16,7 +16,7 @@ from common.settings import get_settings
 from flows.cli import main
 from sandbox.serving import ServerThread, listen_tcp
 from storage.tables import read_table
-from tasks.language_model import ANSWER_TOKENS, LanguageModel
+from tasks.language_model import MAX_ANSWER_TOKENS, LanguageModel
 from tests.flows.test_integrity_plagiarism import add_run
 from tests.grading.integrity.test_questions import attentive
 from tests.sandbox.gateway.llm import KEY, OPENAI_USAGE, ScriptedLLM
@@ -153,7 +153,7 @@ def test_reasoning_models_have_room_and_are_given_no_temperature(
     llm = Reasoning()
     with provided(llm, monkeypatch):
         assert "read 2 pieces" in examine(store, capfd)[0]
-    assert [seen.body["max_completion_tokens"] for seen in llm.requests] == [ANSWER_TOKENS] * 2
+    assert [seen.body["max_completion_tokens"] for seen in llm.requests] == [MAX_ANSWER_TOKENS] * 2
 
 
 def test_pieces_are_read_several_at_a_time(

@@ -16,7 +16,7 @@ from common.settings import get_settings
 from storage.datasets.cluster import ClusterError, DaskExecutor
 from storage.datasets.materialise import Serial
 from tasks.wiring import dask_workers
-from tasks.wiring.dask_workers import SMALL, Workers
+from tasks.wiring.dask_workers import SMALL_DOWNLOAD_BYTES, Workers
 from tests.waiting import until
 
 
@@ -44,13 +44,13 @@ def events(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
 
 def test_small_downloads_need_no_workers(events: list[str]) -> None:
     with Workers() as some:
-        assert isinstance(some.executor_for(SMALL, quiet), Serial)
+        assert isinstance(some.executor_for(SMALL_DOWNLOAD_BYTES, quiet), Serial)
     assert events == []
 
 
 def test_tasks_at_once_share_one_cluster_that_ends_with_the_flow_run(events: list[str]) -> None:
     with Workers() as some, ThreadPoolExecutor(8) as threads:
-        executors = list(threads.map(lambda _: some.executor_for(SMALL + 1, quiet), range(32)))
+        executors = list(threads.map(lambda _: some.executor_for(SMALL_DOWNLOAD_BYTES + 1, quiet), range(32)))
         assert events == ["start"]
         assert all(isinstance(each, DaskExecutor) and each.address == "tcp://local" for each in executors)
     assert events == ["start", "end"]
@@ -71,7 +71,7 @@ def test_nothing_starts_after_the_flow_run(events: list[str]) -> None:
     with Workers() as some:
         pass
     with pytest.raises(ClusterError, match="has ended"):
-        some.executor_for(SMALL + 1, quiet)
+        some.executor_for(SMALL_DOWNLOAD_BYTES + 1, quiet)
     assert events == []
 
 
@@ -126,7 +126,7 @@ def test_a_local_cluster_for_real(monkeypatch: pytest.MonkeyPatch) -> None:
     get_settings.cache_clear()
     try:
         with Workers() as some, ThreadPoolExecutor(1) as thread:  # as a task, in another thread than the flow
-            executor = thread.submit(some.executor_for, SMALL + 1, quiet).result()
+            executor = thread.submit(some.executor_for, SMALL_DOWNLOAD_BYTES + 1, quiet).result()
             assert list(executor.map(_pid, [None])) != [os.getpid()]
     finally:
         get_settings.cache_clear()
