@@ -1,4 +1,4 @@
-"""Credentials that work cannot do without are looked for before it begins: it would fail for each run, hours later."""
+"""Credentials that the work needs are looked for before it begins: it would fail for each run, hours later."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tasks.wiring.attempts import attempts_of, finished_run
 from tasks.wiring.context import RunContext, archive_needed, download_source
 
 _NEED_KEYS = ("api.openai.com", "api.anthropic.com", "generativelanguage.googleapis.com")
-"""Hosts of providers that answer nobody without an API key."""
+"""Hosts of providers that need an API key."""
 
 
 def require_agent_credentials(context: RunContext, competition_ids: Iterable[str]) -> None:
@@ -76,7 +76,7 @@ def without_credentials(
         return []
     missing = []
     for dataset in datasets:
-        # A damaged record or competition is the trouble of that one; its own step says so.
+        # A damaged record or competition fails its own step only, which reports it.
         with contextlib.suppress(Exception):
             if registry.get(dataset.competition_id).facts.source == "kaggle" and not _logged_in():
                 missing += [dataset.competition_id] if _is_to_be_downloaded(store, dataset, renew) else []

@@ -84,7 +84,7 @@ def run_agent(attempt: Attempt) -> str:
     Raises:
         LeaseLost: another process took over the run, because this one was stopped or could not reach the store.
         RunCancelled: somebody has cancelled the run.
-        RunDiffers: the group has the run already, made under other conditions, and the request does not insist.
+        RunDiffers: the group has the run already, made under other conditions, and is not to be overwritten.
     """
     context = RunContext.of(attempt.request)
 
@@ -130,7 +130,7 @@ def _lease_name(attempt: Attempt) -> str:
 def _attempt(context: RunContext, attempt: Attempt, action: Action, waiting: Callable[[str], None]) -> str | None:
     """Run the agent, or end it, with its data and services at hand; None if another process makes the run.
 
-    Raises `RunLost` if the agent is to be begun anew.
+    Raises `RunLost` if the agent is gone without a result, and may be started again.
     """
     settings, store, isolation = context.settings, context.store, context.request.isolation
     limits = context.limits
@@ -219,7 +219,7 @@ def _run(run: ActiveRun) -> RunResult:
     progress.report(row, "running", f"{begun} on {run.context.settings.host_name}")
     progress.measured_by(row, usage_meter(run.spec, run.services))
     try:
-        # A host that was silent for too long comes back to a run that another one has begun anew.
+        # A host that has lost its lease, because it was cut off, stops its agent: another host may have started one.
         log = uploaded(run.folder, handle.log, number)
         checkpoints = checkpoints_of(run, handle)
         with run.held.ending(lambda: run.runner.stop(handle)), log, checkpoints:

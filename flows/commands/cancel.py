@@ -80,14 +80,14 @@ def _cancel_here(
     store: Store, group: str, competition: str | None, seed: int | None, patience: float
 ) -> tuple[list[str], list[str], bool]:
     """Cancel runs on this machine; returns those that have ended, those that have not, and whether there were any."""
-    from tasks.wiring.cancelling import Cancellable
+    from tasks.wiring.cancelling import RunSelection
     from tasks.wiring.requests import run_name
 
-    chosen = Cancellable(store.root, group, competition, seed)
+    chosen = RunSelection(store.root, group, competition, seed)
     running, waiting = chosen.running(), chosen.waiting()
     if not running and not waiting:
         return [], [], False
-    chosen.ask()
+    chosen.cancel()
 
     def names(claims: list[dict[str, str]]) -> list[str]:
         return [run_name(each["competition"], int(each["seed"])) for each in claims]

@@ -72,8 +72,8 @@ class RunOptions:
         option(
             "--dry-run",
             is_flag=True,
-            help="Show what would be downloaded, prepared, run and reused, how long it may take and what it may cost, "
-            "and exit.",
+            help="Show what would be downloaded, prepared, run, reused and refused, how long it may take and what it "
+            "may cost, and exit. Exit code 1 if something would be refused.",
         ),
     ] = False
     run_group: Annotated[

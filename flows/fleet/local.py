@@ -79,7 +79,7 @@ class LocalAttempts:
 
     def __enter__(self) -> Self:
         self._stack.enter_context(self._pending)
-        self._stack.enter_context(progress.listening(self._pending.hear))
+        self._stack.enter_context(progress.listening(self._pending.on_event))
         self._runner.__enter__()
         return self
 

@@ -33,7 +33,7 @@ class Try:
     resumed_at: float | None = None
     """From a checkpoint after so many seconds; None if it was begun from scratch."""
     lost: str | None = None
-    """Why it has no end; None for the last one, and where nobody has noticed."""
+    """Why it has no end; None for the last try, and if that was not noticed."""
 
 
 class Tries:

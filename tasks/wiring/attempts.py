@@ -95,7 +95,7 @@ class RunDiffers(UserError):
 
 
 def require_replaceable(context: RunContext, attempt: Attempt) -> None:
-    """Raise `RunDiffers` if the attempt would replace a result of other conditions, unless the request insists.
+    """Raise `RunDiffers` if the attempt would replace a result of other conditions, unless the request overwrites.
 
     Runs that were lost or cancelled have no result, and are made again.
     """
@@ -129,7 +129,7 @@ def differences(context: RunContext, record: RunRecord, attempt: Attempt) -> lis
     request, agent = context.request, context.agent
     limits, here = context.requested_limits, context.limits
     seconds = record.time_limit_seconds
-    # What nobody asked for, or more than this machine has, is set by the machine, and was by that of the record.
+    # Limits that the machine has set, because none was requested or it has less, are no conditions of the run.
     by_machine = {
         name
         for name, asked, given in (

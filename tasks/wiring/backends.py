@@ -16,7 +16,7 @@ from sandbox.process.backend import ProcessBackend
 
 @dataclass
 class _Agents:
-    """The backends that run agents, and why no agent may start any more, if that is so."""
+    """The backends that run agents; `refusal` says why no agent may start any more, and is empty if agents may."""
 
     backends: dict[Isolation, ProcessBackend | DockerBackend] = field(default_factory=dict)
     refusal: str = ""
@@ -28,7 +28,7 @@ class _Agents:
             self.refusal = reason
 
     def take(self) -> list[ProcessBackend | DockerBackend]:
-        """All backends, which are forgotten."""
+        """Return all backends, and forget them."""
         with self.lock:
             running = list(self.backends.values())
             self.backends.clear()

@@ -1,7 +1,7 @@
-"""Cancelling runs of this host from another process: `mlebench cancel` asks, and the process that makes the run obeys.
+"""Cancelling runs of this host from another process, as `mlebench cancel` does.
 
-A request is a file in the host's folder, which all processes of a user on a machine share. It counts for processes that
-were started before it. Runs that wait look for it before they start their agent; agents that run are ended.
+What is cancelled is noted as a file in the host's folder, which all processes of a user on a machine share. Processes
+that were started before it look for it before they start an agent. Agents that run are terminated.
 
 `python -m tasks.wiring.cancelling PID` ends the containers of a process that ends at once, at a second Ctrl-C. Agents
 of the process backend have supervisors, which end them. A container would go on to the end of its time.
@@ -47,8 +47,8 @@ class RunCancelled(UserError):
 
 
 @dataclass(frozen=True)
-class Cancellable:
-    """The runs of a group that are to be cancelled: all, those of a competition, or the one with a seed."""
+class RunSelection:
+    """Runs of a group to cancel: all, those of a competition, or the one with a seed."""
 
     store: str
     run_group: str
@@ -68,12 +68,12 @@ class Cancellable:
         return [holder for holder in host_slots().holders() if self._has_labels(holder.claim.labels)]
 
     def waiting(self) -> list[Labels]:
-        """Those that wait for a slot of this host, and those that its processes have yet to begin."""
+        """Those that wait for a slot of this host, and those that its processes have not begun."""
         claimed = [each.labels for each in host_slots().waiting()]
         return [each for each in [*pending_runs(), *claimed] if self._has_labels(each)]
 
-    def ask(self) -> None:
-        """Have those that wait not begin, and those that run end. Returns at once."""
+    def cancel(self) -> None:
+        """Keep those that wait from starting, and terminate those that run. Returns at once."""
         folder = _folder(self.store, self.run_group)
         folder.mkdir(parents=True, exist_ok=True)
         (folder / _name(self.competition_id, self.seed)).write_text("")
@@ -116,14 +116,14 @@ def store_cancelled(run: ActiveRun, handle: RunHandle, result: RunResult, number
 
 
 def terminate(holder: Holder) -> None:
-    """End an agent. The process that waits for it stores what it left; without one, its files stay where they are."""
+    """Terminate an agent. The process that waits for it stores what it left; without one, its files stay."""
     workdir = Path(holder.claim.workdir)
     layout = Layout(workdir)
     if holder.claim.backend != "docker":
         supervised.request_stop(layout)
         return
     with contextlib.suppress(FileNotFoundError):
-        layout.stop.touch()  # whoever waits for the container looks for this file
+        layout.stop.touch()  # the process that waits for the container looks for this file
     if not holder.waited_for:
         from sandbox.docker import runs, watch
         from sandbox.docker.engine import connect
@@ -144,7 +144,7 @@ def _name(competition_id: str | None, seed: int | None) -> str:
 
 
 def spawn_container_cleanup() -> None:
-    """Have a process of its own end the containers of this one, which is about to end. Returns at once."""
+    """Start a process that ends the containers of this one, which is about to end. Returns at once."""
     with contextlib.suppress(OSError):
         subprocess.Popen(
             [sys.executable, "-m", __name__, str(os.getpid())],

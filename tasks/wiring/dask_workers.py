@@ -74,7 +74,7 @@ class Workers:
         )
 
     def executor_for(self, size: int, on_wait: Callable[[str], None]) -> Executor:
-        """What prepares a download of `size` bytes; `on_wait` is told what Dask waits for. Raises as `start` does."""
+        """What prepares a download of `size` bytes; `on_wait` gets what Dask waits for. Raises as `start` does."""
         if size <= self._small:
             return Serial()
         return DaskExecutor(self.start(), set_up=apply_settings, on_wait=on_wait, patience=self._patience)

@@ -61,7 +61,7 @@ def grade_requests(store: Store, run_group: str, leaderboard: Leaderboard) -> It
                 raise run
             thresholds = chosen_thresholds(store, registry.get(name).facts, leaderboard)
             key = grade_key(run.key, dataset_for(store, run, run.edition), thresholds)
-        except Exception as error:  # a damaged record, a broken competition: this run's own bad luck
+        except Exception as error:  # a damaged record, a broken competition: only this run fails
             yield Ungradable(run_name(name, seed), explain(error))
             continue
         yield GradeRequest(

@@ -53,7 +53,7 @@ def allocated(
 ) -> Iterator[Place]:
     """Hold a slot of this host and GPUs for a run, unless it has ended already.
 
-    Waits for them in the order of coming, but not if the run is in progress, or with `running`: it is being ended.
+    Runs get them in the order in which they ask. One that is in progress, or with `running`, does not wait.
 
     Raises:
         BackendError: this host has fewer GPUs than the run asks for.
@@ -120,9 +120,9 @@ def runs_here() -> frozenset[str]:
 
 
 def superseded() -> list[Holder]:
-    """Runs on this host without an orchestrator that have been begun anew since, here or on another host.
+    """Runs on this host without an orchestrator that have been started again since, here or on another host.
 
-    Such an agent works for nobody: a host that was cut off or silent for too long has them when it comes back.
+    No process waits for such an agent. A host that was cut off for too long has them when it is back.
     """
     return [
         holder for holder in host_slots().holders() if not holder.waited_for and _is_superseded(holder.claim.labels)

@@ -1,8 +1,8 @@
 """Runs that have not ended: on this host, from its slots and its processes, and on other hosts, from the store.
 
-A process lists the runs that it has yet to begin in a file of its own in the folder of the host:
+Each process lists the runs that it has not begun in a file in the folder of the host:
 
-pending/<id>.jsonl    locked while the process lives: a line for each run that it adds or begins
+pending/<id>.jsonl    locked while the process lives; a line for each run that is added or begun
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def _folder(labels: Mapping[str, str], store: Store, run_group: str | None) -> R
 
 
 class PendingRuns:
-    """The runs that this process has yet to begin. Use it in a `with` statement. Thread-safe."""
+    """The runs that this process has not begun. Use it in a `with` statement. Thread-safe."""
 
     def __enter__(self) -> Self:
         folder = _pending_folder()
@@ -138,7 +138,7 @@ class PendingRuns:
         if labels := self._labels.pop(name, None):
             self._write(labels, "begun")
 
-    def hear(self, event: Event) -> None:
+    def on_event(self, event: Event) -> None:
         """Remove a run that begins; a listener of `common.progress`."""
         if event.state == "running":
             self.remove(event.row)
@@ -150,7 +150,7 @@ class PendingRuns:
 
 
 def pending_runs() -> list[Labels]:
-    """The runs that living processes of this host have yet to begin."""
+    """The runs that the processes of this host have not begun."""
     pending: dict[tuple[str, ...], Labels] = {}
     for path in _pending_folder().glob("*.jsonl"):
         with contextlib.suppress(OSError), locked(path) as free:

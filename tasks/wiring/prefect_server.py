@@ -1,6 +1,6 @@
-"""Flows outlast an absence of Prefect's server and the end of their worker; what is only shown never fails the work.
+"""Prefect's server and worker may be away: requests wait for the server, and output goes to a file.
 
-Requests wait for the server. The output of a flow run's process goes to a file instead of through its worker.
+What is only shown in the UI never fails the work.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def set_temporary(api_url: str | None) -> None:
 
 
 def served() -> bool:
-    """Whether a Prefect server is configured. Nobody looks at a temporary one, and it does not stay."""
+    """Whether a Prefect server is configured. The temporary server of a command does not count: no user sees it."""
     from prefect.settings import get_current_settings
 
     return get_current_settings().api.url not in (None, _temporary)

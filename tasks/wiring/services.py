@@ -34,7 +34,7 @@ def run_services(runner: Backend, spec: RunSpec, store: Store, dataset: Dataset,
     from sandbox.services.separate import ProcessLimits
     from sandbox.validation.limits import ValidationLimits
 
-    told = _Telling(run_name(spec.competition_id, spec.seed))
+    reporter = _VerdictReporter(run_name(spec.competition_id, spec.seed))
     limits = ValidationLimits(
         calls=settings.validation_calls,
         calls_per_minute=settings.validation_calls_per_minute,
@@ -43,7 +43,7 @@ def run_services(runner: Backend, spec: RunSpec, store: Store, dataset: Dataset,
     return RunServices(
         spec.workdir,
         runner.service_addresses(spec),
-        checker=OnDemandChecker(lambda: _check(store, dataset, told)) if limits.calls else None,
+        checker=OnDemandChecker(lambda: _check(store, dataset, reporter)) if limits.calls else None,
         validation_limits=limits,
         gateway=gateway_policy(settings) if settings.providers and _may_ask(runner) else None,
         process=ProcessLimits(),
@@ -71,13 +71,13 @@ def gateway_policy(settings: Settings) -> GatewayPolicy:
     )
 
 
-class _Telling:
+class _VerdictReporter:
     """Reports verdicts to the listeners of the context in which it was made: services have threads of their own."""
 
     def __init__(self, row: str) -> None:
         self._row, self._last, self._context = row, "", copy_context()
 
-    def hear(self, verdict: Verdict) -> None:
+    def report(self, verdict: Verdict) -> None:
         """Report a verdict, unless it is the one before."""
         text = f"the submission {'could not be checked' if verdict.outcome == 'failed' else f'is {verdict.outcome}'}"
         if verdict.message:
@@ -88,7 +88,7 @@ class _Telling:
 
 
 @contextmanager
-def _check(store: Store, dataset: Dataset, told: _Telling) -> Iterator[Callable[[Path], Verdict]]:
+def _check(store: Store, dataset: Dataset, reporter: _VerdictReporter) -> Iterator[Callable[[Path], Verdict]]:
     """A checker with a separate grader for this run, so that runs do not wait for each other's submissions."""
     from grading.workers import GradingLimits, GradingPool
     from storage.datasets.local_copy import local_copy
@@ -104,7 +104,7 @@ def _check(store: Store, dataset: Dataset, told: _Telling) -> Iterator[Callable[
 
         def check(submission: Path) -> Verdict:
             verdict = grader_verdict(grader, submission)
-            told.hear(verdict)
+            reporter.report(verdict)
             return verdict
 
         yield check

@@ -1,7 +1,7 @@
 """Storing what a run that has ended has left, and removing its folder from the scratch disk.
 
-A run's folder is removed after its record is written. If the orchestrator is killed in between, nothing would come back
-for it: the run counts as finished. A note in the folder, written just before the record, says whose it is.
+A run's folder is removed after its record is written. If the orchestrator is killed in between, the folder is
+left over, since the run counts as finished. `attempt.json` in the folder, written before the record, names the run.
 """
 
 from __future__ import annotations
@@ -202,7 +202,7 @@ def lost_result(spec: RunSpec, tries: list[Try]) -> RunResult:
 
 
 def _note_attempt(workdir: Path, attempt: Attempt) -> None:
-    """Write into a run's folder which attempt it belongs to."""
+    """Write the attempt into the folder of its run."""
     (workdir / _ATTEMPT_FILE).write_text(attempt.model_dump_json(), "utf-8")
 
 
@@ -241,7 +241,7 @@ def remove_folder(folder: Path) -> bool:
 
 def remove_leftovers(store: Store) -> None:
     """Remove the folders of `leftover_folders`. Never fails, because the runs that follow do not depend on it."""
-    with contextlib.suppress(Exception):  # the store's own errors included: the flow will say so
+    with contextlib.suppress(Exception):  # errors of the store, too: the flow reports them when it uses the store
         for folder in leftover_folders(store):
             remove_folder(folder)
 

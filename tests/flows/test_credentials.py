@@ -43,6 +43,13 @@ def test_without_kaggles_credentials(command: tuple[str, ...], store: Store, cap
         assert remedy in said
 
 
+def test_a_dry_run_says_so_below_its_plan(store: Store, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "--lite", "--agent", "dummy", "--run-group", "g", "--dry-run", "--store", store.root]) == 1
+    lines = capfd.readouterr().out.splitlines()
+    assert "Run group g: 22 runs to do" in lines
+    assert lines[-1].startswith("Refused: 22 competitions would have to be downloaded from Kaggle"), lines
+
+
 def test_what_needs_no_download_is_prepared_nevertheless(store: Store, capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["prepare", "-c", "diabetes", "-c", "leaf-classification", "--store", store.root]) == 1
     out, err = capfd.readouterr()
