@@ -114,13 +114,14 @@ def _replaceable_runs(benchmark: Benchmark) -> None:
     from tasks.wiring.attempts import attempts_of, require_replaceable
 
     context = benchmark.context
-    made = {
-        (folder.competition_id, folder.seed) for folder in finished_folders(context.store, context.request.run_group)
-    }
-    for name in {competition for competition, _ in made}.intersection(benchmark.competition_ids):
+    folders = finished_folders(context.store, context.request.run_group)
+    finished = {(folder.competition_id, folder.seed) for folder in folders}
+    for name in benchmark.competition_ids:
+        if all(competition_id != name for competition_id, _ in finished):
+            continue  # its attempts have keys, which take a while to compute
         for attempt in attempts_of(context, name):
             # Without a dataset the key of the run is not known; the dataset may be prepared elsewhere.
-            if attempt.dataset_key is not None and (name, attempt.seed) in made:
+            if attempt.dataset_key is not None and (name, attempt.seed) in finished:
                 require_replaceable(context, attempt)
 
 
