@@ -9,11 +9,10 @@ import math
 import os
 import shutil
 import signal
-import subprocess
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -74,12 +73,9 @@ from common.starting import COLLECTIONS  # noqa: E402
 from competitions import registry  # noqa: E402
 from competitions.competition import Competition  # noqa: E402
 from sandbox.host.folder import host_folder  # noqa: E402
-from tests import readers, workers  # noqa: E402
+from tests import services, workers  # noqa: E402
 from tests.bundles import bundle  # noqa: E402
-from tests.deployments.postgresql import binaries  # noqa: E402
-from tests.docs import site  # noqa: E402
 from tests.prepared import PreparedCompetitions  # noqa: E402
-from tests.s3 import radosgw as s3_server  # noqa: E402
 from tests.stores import Store  # noqa: E402
 
 pytest_plugins = [
@@ -93,35 +89,7 @@ pytest_plugins = [
 NO_TIME = "there was no time left (--until)"
 HANGS_SECONDS = 120.0
 """Time that a test has to end after its timeout, which is an error in the main thread: others may wait forever."""
-REQUIRED = os.environ.get("MLEBENCH_REQUIRE_SERVICES") == "1"
 STDERR = pytest.StashKey[int]()
-WITHOUT = os.environ.get("MLEBENCH_WITHOUT", "").split()  # services that may be missing nevertheless
-
-
-def _chromium() -> str | None:
-    return None if shutil.which("chromium") else "chromium is not installed"
-
-
-def _docker() -> str | None:
-    if shutil.which("docker") is None:
-        return "docker is not installed"
-    answer = subprocess.run(["docker", "version", "--format", "{{.Server.Version}}"], capture_output=True, check=False)
-    return None if answer.returncode == 0 else "no Docker engine answers"
-
-
-def _postgres() -> str | None:
-    return None if binaries() else "PostgreSQL is not installed (Debian: postgresql)"
-
-
-# name -> function that says why the service is missing, None if it is there
-SERVICES: dict[str, Callable[[], str | None]] = {
-    "docker": _docker,
-    "chromium": _chromium,
-    "s3": s3_server.missing,
-    "postgres": _postgres,
-    "readers": readers.missing,
-    "docs": site.missing,
-}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -221,11 +189,10 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     if time.time() > item.config.getoption("until"):
         pytest.skip(NO_TIME)
     for marker in item.iter_markers("service"):
-        reason = SERVICES[marker.args[0]]()
-        if reason and REQUIRED and marker.args[0] not in WITHOUT:
-            pytest.fail(f"{reason}, and MLEBENCH_REQUIRE_SERVICES=1", pytrace=False)
-        if reason:
+        reason = services.SERVICES[marker.args[0]]()
+        if reason and marker.args[0] in services.WITHOUT:
             pytest.skip(reason)
+        services.skip_without(reason)
 
 
 @pytest.fixture(autouse=True)

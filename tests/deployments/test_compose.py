@@ -21,12 +21,12 @@ import yaml
 from common.settings import Settings
 from deployments import image
 from deployments.background import free_port
-from tests.conftest import REQUIRED
+from tests import images
 from tests.deployments.installation import FINAL, ROOT, until_served
+from tests.services import skip_without
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 FILE = ROOT / "deployments" / "compose.yaml"
-BASE = "mlebench-debian:bookworm"
 OURS = {"server", "setup", "dask-scheduler", "dask-worker", "worker", "agents"}
 
 
@@ -86,17 +86,15 @@ class TestDescription:
 
 
 def needs(command: str) -> None:
-    if shutil.which(command) is None:
-        reason = f"{command} is not installed (Debian: {command})"
-        pytest.fail(reason, pytrace=False) if REQUIRED else pytest.skip(reason)
+    skip_without(None if shutil.which(command) else f"{command} is not installed (Debian: {command})")
 
 
 @pytest.fixture(scope="module")
 def built() -> Iterator[str]:
     """Our image, on Debian from debootstrap."""
-    subprocess.run([ROOT / "deployments" / "base_image.sh", BASE], check=True)
+    skip_without(images.without_debian())
     tag = f"mlebench-test:{uuid.uuid4().hex[:8]}"
-    assert image.main(["--base", BASE, "--tag", tag]) == 0
+    assert image.main(["--base", images.DEBIAN, "--tag", tag]) == 0
     yield tag
     subprocess.run(["docker", "image", "rm", tag], check=True, capture_output=True)
 

@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 
+from tests import services
 from tests.s3.faults import FaultProxy, Faults
 from tests.s3.radosgw import S3Server, missing
 from tests.waiting import until
@@ -134,8 +135,9 @@ def _radosgw() -> Iterator[S3Server]:
 @pytest.fixture(scope="session")
 def _server(request: pytest.FixtureRequest) -> S3Server | Moto:
     """Ceph's radosgw; moto where it is not installed and no services are required."""
-    if (reason := missing()) is not None and os.environ.get("MLEBENCH_REQUIRE_SERVICES") == "1":
-        pytest.fail(f"{reason}, and MLEBENCH_REQUIRE_SERVICES=1", pytrace=False)
+    reason = missing()
+    if services.REQUIRED:
+        services.skip_without(reason)
     server: S3Server | Moto = request.getfixturevalue("_moto" if reason else "_radosgw")
     return server
 

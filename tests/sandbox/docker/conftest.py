@@ -4,7 +4,6 @@ import contextlib
 import dataclasses
 import os
 import socket
-import subprocess
 import tempfile
 import threading
 import uuid
@@ -22,7 +21,9 @@ from sandbox.docker.backend import DockerBackend
 from sandbox.docker.engine import connect
 from sandbox.docker.network import remove
 from sandbox.supervision import control
+from tests import images
 from tests.sandbox.conftest import Run
+from tests.services import skip_without
 
 ROOT = Path(__file__).parents[3]
 ENGINE = "/var/run/docker.sock"
@@ -35,14 +36,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def base_image(request: pytest.FixtureRequest) -> str:
-    """The base image, built on Debian from debootstrap if nobody has built it."""
-    from sandbox.docker.build import build_base
-
-    known = subprocess.run(["docker", "image", "inspect", BASE_IMAGE], capture_output=True, check=False)
-    if known.returncode:
-        subprocess.run([ROOT / "deployments" / "base_image.sh", "mlebench-debian:bookworm"], check=True)
-        build_base(base="mlebench-debian:bookworm")
+def base_image() -> str:
+    """The base image, built if nobody has built it."""
+    skip_without(images.without_base_image())
     return BASE_IMAGE
 
 

@@ -1,0 +1,54 @@
+"""Services that tests use for real: where one is missing, its tests are skipped, or fail if all are required."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+
+import pytest
+
+from tests import readers
+from tests.deployments.postgresql import binaries
+from tests.docs import site
+from tests.s3 import radosgw as s3_server
+
+REQUIRED = os.environ.get("MLEBENCH_REQUIRE_SERVICES") == "1"
+WITHOUT = os.environ.get("MLEBENCH_WITHOUT", "").split()
+"""Services that may be missing nevertheless."""
+
+
+def _chromium() -> str | None:
+    return None if shutil.which("chromium") else "chromium is not installed"
+
+
+def _docker() -> str | None:
+    if shutil.which("docker") is None:
+        return "docker is not installed"
+    answer = subprocess.run(["docker", "version", "--format", "{{.Server.Version}}"], capture_output=True, check=False)
+    return None if answer.returncode == 0 else "no Docker engine answers"
+
+
+def _postgres() -> str | None:
+    return None if binaries() else "PostgreSQL is not installed (Debian: postgresql)"
+
+
+# name -> function that says why the service is missing, None if it is there
+SERVICES: dict[str, Callable[[], str | None]] = {
+    "docker": _docker,
+    "chromium": _chromium,
+    "s3": s3_server.missing,
+    "postgres": _postgres,
+    "readers": readers.missing,
+    "docs": site.missing,
+}
+
+
+def skip_without(reason: str | None) -> None:
+    """Skip the test, or fail it where services are required, if there is a reason why something is missing."""
+    if reason is None:
+        return
+    if REQUIRED:
+        pytest.fail(f"{reason}, and MLEBENCH_REQUIRE_SERVICES=1", pytrace=False)
+    pytest.skip(reason)
