@@ -170,7 +170,7 @@ def pytest_report_teststatus(report: pytest.CollectReport | pytest.TestReport) -
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
     """Name the tests that failed in the last session and passed in this one, and those that there was no time for."""
-    if config.getoption("lf"):
+    if config.getoption("lf", False):
         flaky = sorted(report.nodeid for report in terminalreporter.stats.get("passed", ()))
         title = f"FLAKY (unless the code has changed): {len(flaky)} tests failed before and passed now"
         terminalreporter.write_line(title, yellow=True, bold=True)
