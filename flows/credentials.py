@@ -11,7 +11,7 @@ from common.errors import UserError
 from common.settings import Settings
 from common.units import counted
 from competitions import registry
-from sandbox import secrets
+from sandbox import backends, secrets
 from sandbox.definitions import Agent
 from storage.dataset import Dataset
 from storage.sources.acquire import has_archive, recorded
@@ -42,7 +42,7 @@ def require_agent_credentials(context: RunContext, competition_ids: Iterable[str
 
 def _require_agent_credentials(context: RunContext) -> None:
     agent, settings, isolation = context.agent, context.settings, context.request.isolation
-    reachable = not (isolation.backend == "docker" and isolation.network == "none")
+    reachable = backends.policy(isolation) != "none"
     if agent.language_models:
         _require_models(agent, settings, reachable)
     apis = {provider.api for provider in settings.providers.values()} if reachable else set()

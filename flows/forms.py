@@ -5,15 +5,16 @@ from __future__ import annotations
 import contextlib
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ByteSize, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ByteSize, ConfigDict, Field
 
 from common.errors import UserError
 from common.settings import get_settings
 from competitions import registry
 from competitions.editions import Edition
 from flows.fleet.setup import Priority
+from sandbox import backends
 from sandbox.definitions import list_agents, load_agent, variants_of
-from sandbox.isolation import BackendName, Isolation, Network
+from sandbox.isolation import Isolation, Network
 from tasks.wiring.context import open_store
 from tasks.wiring.process import apply_settings
 from tasks.wiring.requests import RunRequest
@@ -41,6 +42,23 @@ class _Offered:
 
 AgentName = Annotated[str, _Offered()]
 """The name of an agent or the path of its folder. A form lists the agents that are known when it is registered."""
+
+
+def _known(backend: str) -> str:
+    if backend not in backends.names():
+        raise ValueError(f"known backends are {', '.join(backends.names())}")
+    return backend
+
+
+class _Registered:
+    """Has the form offer the backends that are known when it is registered."""
+
+    def __get_pydantic_json_schema__(self, core: Any, handler: Any) -> dict[str, Any]:
+        return {**handler(core), "enum": backends.names()}
+
+
+BackendName = Annotated[str, AfterValidator(_known), _Registered()]
+"""The name of a backend."""
 
 
 class Execution(BaseModel):

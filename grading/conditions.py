@@ -129,8 +129,8 @@ def report_conditions(runs: pd.DataFrame, grades: pd.DataFrame, run_group: str) 
     own = runs[runs["run_group"] == run_group] if len(runs) else runs
     facts = {}
     unsaid = "network" not in own or own["network"].isna().all()
-    if len(own) and unsaid and set(own["backend"]) == {"process"}:
-        facts["Network"] = "not restricted (process backend)"
+    if len(own) and unsaid:
+        facts["Network"] = f"not restricted ({', '.join(sorted(set(own['backend'])))} backend)"
     graded = grades[grades["run_group"] == run_group] if len(grades) else grades
     boards = sorted(graded["leaderboard"].dropna().unique()) if "leaderboard" in graded else []
     facts["Medal thresholds"] = ", ".join(boards) or "stored"

@@ -16,13 +16,14 @@ A run outlives the process that started it, and ``start`` is idempotent: after a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol, Self
 
 from sandbox.definitions import Agent
+from sandbox.isolation import Isolation, Network
 from sandbox.limits import Limits
 
 Status = Literal["completed", "timeout", "memory", "disk", "processes", "crashed", "cancelled", "lost"]
@@ -150,10 +151,90 @@ class RunResult:
     """Id of the container image; ``None`` for runs outside containers."""
 
 
-class Backend(Protocol):
-    """Runs agents. Methods may be called from several threads, as long as no two threads use the same run."""
+@dataclass(frozen=True)
+class Capabilities:
+    """What a backend can do. `sandbox.backends` compares it with what a run asks for, before the run."""
 
-    name: str
+    isolates: bool = False
+    """Whether agents cannot read what the operator can read. Otherwise only trusted agents may run."""
+    networks: tuple[Network, ...] = ()
+    """The network policies that it enforces. None: what agents can reach is not restricted."""
+    gpus: bool = False
+    """Whether a run can have GPUs to itself."""
+    mounts_data: bool = False
+    """Whether agents read the dataset where it lies instead of a copy, so that it must stay as long as they run."""
+    supervised: bool = False
+    """Whether a process of its own enforces the limits of a run, and ends it on request, without an orchestrator."""
+
+
+class Backend(Protocol):
+    """Runs agents. Methods may be called from several threads, as long as no two threads use the same run.
+
+    The class methods are about this machine and about runs that any process started. `sandbox.supervision.base` has
+    what they do for most backends.
+    """
+
+    name: ClassVar[str]
+    """Its name in `sandbox.backends`, on the command line and in ``tables/runs``."""
+    capabilities: ClassVar[Capabilities]
+
+    @property
+    def policy(self) -> Network | None:
+        """The network policy that is enforced; None if what agents can reach is not restricted."""
+        ...
+
+    @classmethod
+    def create(cls, isolation: Isolation, allowed_hosts: Collection[str] = ()) -> Self:
+        """A backend without runs, for the operator's choice of isolation.
+
+        Args:
+            isolation: its ``backend`` is this one.
+            allowed_hosts: what agents may reach under the network policy ``allowlist``.
+
+        Raises:
+            BackendError: this machine lacks something that the backend needs.
+        """
+        ...
+
+    @classmethod
+    def conditions(cls, isolation: Isolation) -> dict[str, Any]:
+        """What of the isolation can change a result: columns of the run's record, and a part of its content key."""
+        ...
+
+    @classmethod
+    def require_runnable(cls, agent: Agent, isolation: Isolation, allowed_hosts: Collection[str] = ()) -> None:
+        """Raise `BackendError` if the agent could not run on this machine."""
+        ...
+
+    @classmethod
+    def is_usable(cls) -> bool:
+        """Whether this machine has what the backend needs, such as a container engine."""
+        ...
+
+    @classmethod
+    def is_running(cls, workdir: Path) -> bool:
+        """Whether a run that does not hold the lock of its slot is running or being started. True if unknown."""
+        ...
+
+    @classmethod
+    def gpus_in_use(cls) -> set[str]:
+        """Ids of GPUs of this machine that runs have, also of other users, as far as slots do not tell."""
+        ...
+
+    @classmethod
+    def request_stop(cls, workdir: Path, *, attended: bool) -> None:
+        """Have a run end. Its files stay.
+
+        Args:
+            workdir: its work directory.
+            attended: whether an orchestrator waits for the run.
+        """
+        ...
+
+    @classmethod
+    def remove(cls, workdir: Path) -> None:
+        """End a run that no orchestrator waits for, and remove everything of it from this machine."""
+        ...
 
     def service_addresses(self, spec: RunSpec) -> ServiceAddresses:
         """Where to open the services of a run, before the run is started.
@@ -201,4 +282,8 @@ class Backend(Protocol):
 
     def close(self) -> None:
         """Stop every run that this backend started or attached to and that has not ended yet."""
+        ...
+
+    def leave(self) -> None:
+        """Leave the runs alone when this process ends, so that a later process finds them."""
         ...

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
-BackendName = Literal["process", "docker"]
 Network = Literal["none", "gateway", "allowlist", "open", "private"]
 
 
@@ -13,22 +12,19 @@ Network = Literal["none", "gateway", "allowlist", "open", "private"]
 class Isolation:
     """How the runs of a group are isolated."""
 
-    backend: BackendName = "process"
+    backend: str = "process"
+    """A name that `sandbox.backends` knows."""
     network: Network = "gateway"
-    """What containers can reach. none: only the validation service. gateway: also the LLM gateway. The others
-    through a proxy, see `sandbox.docker.proxy`. allowlist: also the hosts in the operator's settings, over TLS. open:
-    also all public addresses, but no private or link-local ones, nor those of this machine. private: everything that
-    this machine reaches over TCP, and the services that it offers itself."""
+    """What agents can reach, if the backend restricts that. none: only the validation service. gateway: also the LLM
+    gateway. The others through a proxy, see `sandbox.docker.proxy`. allowlist: also the hosts in the operator's
+    settings, over TLS. open: also all public addresses, but no private or link-local ones, nor those of this machine.
+    private: everything that this machine reaches over TCP, and the services that it offers itself."""
     runtime: str | None = None
     """The container engine's runtime, such as runsc; None for its default."""
     allow_untrusted: bool = False
     """Run untrusted agents without isolation (process backend)."""
     allow_privileged: bool = False
     """Run agents that ask for a privileged container, which does not isolate."""
-
-    def conditions(self) -> dict[str, Any]:
-        """The settings that can change a result, for the run's record; empty for the process backend."""
-        return {"network": self.network, "runtime": self.runtime or "default"} if self.backend == "docker" else {}
 
 
 PROCESSES = Isolation()

@@ -15,6 +15,7 @@ from prefect import task
 from common import progress
 from common.settings import get_settings
 from competitions import registry
+from sandbox import backends
 from sandbox.backend import Backend, RunHandle, RunResult, RunSpec
 from sandbox.definitions import load_agent
 from sandbox.errors import BackendClosed, BackendError, RunLost
@@ -136,9 +137,9 @@ def _attempt(context: RunContext, attempt: Attempt, action: Action, waiting: Cal
     limits = context.limits
     dataset = require(store, attempt.dataset)
     workdir = work_folder(attempt, store)
-    # A container continues when its orchestrator is killed, and the data are mounted in it.
-    in_container = isolation.backend == "docker"
-    continuing = Continuing(workdir, limits.time_limit_seconds + _SLACK_SECONDS) if in_container else None
+    # The agent continues when its orchestrator is killed, and may read the data where they lie.
+    mounts_data = backends.load(isolation.backend).capabilities.mounts_data
+    continuing = Continuing(workdir, limits.time_limit_seconds + _SLACK_SECONDS) if mounts_data else None
     with (
         slot_with_data(store, dataset, continuing, waiting) as prepared,
         lease(store, _lease_name(attempt), wait=False) as held,

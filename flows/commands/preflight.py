@@ -12,6 +12,8 @@ from common.errors import UserError
 from competitions import registry
 from flows.credentials import require_agent_credentials, require_downloads
 from flows.fleet.setup import Priority
+from sandbox import backends
+from sandbox.errors import UntrustedAgentRefused
 from storage.dataset import Dataset
 from tasks.wiring.context import RunContext
 
@@ -66,17 +68,11 @@ def refusals(benchmark: Benchmark) -> list[str]:
     return texts
 
 
-def _trusted_agent(benchmark: Benchmark) -> None:
-    agent, isolation = benchmark.context.agent, benchmark.context.request.isolation
-    if isolation.backend != "process" or agent.trusted or isolation.allow_untrusted:
-        return
-    refusal = f"agent {agent.name!r} is not trusted and would run without isolation: use --backend docker"
-    if agent.claims_trust:
-        raise click.UsageError(
-            f"{refusal}, or, if it is your own, trust its folder with MLEBENCH_AGENT_DIRS={agent.folder} (elsewhere "
-            "`trusted: true` in agent.yaml is ignored)"
-        )
-    raise click.UsageError(f"{refusal}, or accept that with --allow-untrusted")
+def _supported_by_backend(benchmark: Benchmark) -> None:
+    try:
+        backends.require_supported(benchmark.context.agent, benchmark.context.request.isolation)
+    except UntrustedAgentRefused as error:
+        raise click.UsageError(str(error)) from None
 
 
 def _hidden_answers(benchmark: Benchmark) -> None:
@@ -89,14 +85,12 @@ def _obfuscated_descriptions(benchmark: Benchmark) -> None:
             _ = registry.get(name).obfuscated_description
 
 
-def _containers(benchmark: Benchmark) -> None:
+def _runnable_here(benchmark: Benchmark) -> None:
+    if benchmark.pool is not None:
+        return  # images and engines are those of its hosts
     context = benchmark.context
-    if context.request.isolation.backend != "docker" or benchmark.pool is not None:
-        return  # with a pool, images and engines are those of its hosts
-    from sandbox.docker.preflight import require_runnable
-
     agent = context.agent.model_copy(update={"limits": context.stated_limits})
-    require_runnable(agent, context.request.isolation, context.settings.allowed_hosts)
+    backends.require_runnable(agent, context.request.isolation, context.settings.allowed_hosts)
 
 
 def _agent_credentials(benchmark: Benchmark) -> None:
@@ -141,10 +135,10 @@ def _server_of_the_pool(benchmark: Benchmark) -> None:
 
 Check = Callable[[Benchmark], None]
 _OF_THE_REQUEST: tuple[Check, ...] = (
-    _trusted_agent,
+    _supported_by_backend,
     _hidden_answers,
     _obfuscated_descriptions,
-    _containers,
+    _runnable_here,
     _agent_credentials,
 )
 _OF_THE_STATE: tuple[Check, ...] = (_usable_store, _replaceable_runs, _downloads, _server_of_the_pool)

@@ -11,7 +11,8 @@ import click
 from flows.commands.completion import AGENTS
 from flows.commands.options import RUN_GROUP, SIZE, option
 from flows.fleet.setup import Priority
-from sandbox.isolation import BackendName, Network
+from sandbox import backends
+from sandbox.isolation import Network
 
 RETRIED = ("crashed", "timeout", "memory", "disk", "processes")
 """Ways in which a run can end that `--retry` takes."""
@@ -172,10 +173,10 @@ class IsolationOptions:
         ),
     ] = False
     backend: Annotated[
-        BackendName,
+        str,
         option(
             "--backend",
-            type=click.Choice(["process", "docker"]),
+            type=click.Choice(backends.names()),
             show_default=True,
             help="Run agents as processes (trusted agents only) or in containers.",
         ),

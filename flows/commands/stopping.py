@@ -122,12 +122,12 @@ def _tell(text: str) -> None:
 
 
 def _end_containers() -> None:
-    """Have the containers of agents ended by another process: they have no supervisors that would."""
-    docker = sys.modules.get("sandbox.docker.backend")
-    if docker is not None:
-        from tasks.wiring.cancelling import spawn_container_cleanup
+    """Have the agents that have no supervisors, such as those in containers, ended by another process."""
+    backends = sys.modules.get("sandbox.backends")
+    if backends and any(not each.capabilities.supervised for each in backends.loaded()):
+        from tasks.wiring.cancelling import spawn_cleanup
 
-        spawn_container_cleanup()
+        spawn_cleanup()
 
 
 def _end(left: threading.Event, go_on: str) -> None:

@@ -9,7 +9,6 @@ import click
 from common.errors import UserError
 from common.guard import HOST
 from flows.commands.doctor import show_findings
-from sandbox.isolation import BackendName
 
 # A worker of Prefect ends after some 45 times this without its server: a quarter of an hour.
 _QUERY_SECONDS = "20"
@@ -78,11 +77,10 @@ def command(
         return 0
     watch_silence(chosen)
     from flows.fleet.worker import Host, serve
+    from sandbox import backends
 
-    engine = any(each.about == "docker" and each.verdict == "ok" for each in findings)
-    backends: frozenset[BackendName] = frozenset({"process", "docker"} if engine else {"process"})
     try:
-        serve(Host(chosen, settings.host_name, settings.agents, taken, backends), healthcheck, click.echo)
+        serve(Host(chosen, settings.host_name, settings.agents, taken, backends.usable()), healthcheck, click.echo)
     except KeyboardInterrupt:
         click.echo(f"Worker {settings.host_name} stopped. Agents in progress go on; `mlebench cancel GROUP` ends them.")
     return 0

@@ -25,7 +25,6 @@ from flows.fleet.notifications import BEAT_SECONDS, HOST_ALIVE, HOST_STOPPED, an
 from flows.fleet.runs import agent_at
 from flows.fleet.setup import FLOWS, PRIORITIES, queue_name, rank_of
 from sandbox.host import placement
-from sandbox.isolation import BackendName
 from tasks.wiring.context import RunContext
 from tasks.wiring.host import end_superseded, need_of, run_name_of, runs_here, this_host
 from tasks.wiring.requests import Attempt
@@ -53,7 +52,7 @@ class Host:
     name: str
     slots: int
     labels: Sequence[str]
-    backends: frozenset[BackendName] = frozenset({"process", "docker"})
+    backends: frozenset[str] = frozenset({"process", "docker"})
 
 
 class HostWorker(ProcessWorker):

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sandbox.docker.engine import AGENT, ROLE, RUN, WORKDIR, engine_errors, parse_time
-from sandbox.docker.network import remove, socket_folder
+from sandbox.docker.network import remove
 from sandbox.docker.runs import unclaimed
 from sandbox.docker.watch import Watch
 from sandbox.errors import BackendError
+from sandbox.host.folder import socket_folder
 from sandbox.limits import Limits
 from sandbox.supervision import control
 from sandbox.supervision.endings import conclude

@@ -11,18 +11,21 @@ import os
 import threading
 from collections.abc import Callable, Collection
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Self
 
 from common.locks import acquire
-from sandbox.backend import Attachment, RunHandle, RunResult, RunSpec, ServiceAddresses
-from sandbox.docker import network, runs, watch
+from sandbox.backend import Attachment, Capabilities, RunHandle, RunResult, RunSpec, ServiceAddresses
+from sandbox.definitions import Agent
+from sandbox.docker import abandoned, network, runs, watch
 from sandbox.docker.containers import ContainerConfig, check_runtime, find_image
 from sandbox.docker.engine import connect
+from sandbox.docker.holdings import holdings
 from sandbox.docker.launch import launch
-from sandbox.docker.preflight import refuse_privileged
+from sandbox.docker.preflight import refuse_privileged, require_runnable
 from sandbox.docker.proxy import Proxy
 from sandbox.errors import BackendError, RunLost
-from sandbox.isolation import Network
+from sandbox.host.folder import socket_folder
+from sandbox.isolation import Isolation, Network
 from sandbox.limits import CANCEL_SECONDS, Limits
 from sandbox.supervision import base, control
 from sandbox.supervision.endings import conclude
@@ -37,6 +40,10 @@ class DockerBackend(base.SupervisingBackend):
     """Runs agents in containers. See ``sandbox.backend.Backend`` for the methods."""
 
     name = "docker"
+    capabilities = Capabilities(
+        isolates=True, networks=("none", "gateway", "allowlist", "open", "private"), gpus=True, mounts_data=True
+    )
+    policy: Network
 
     def __init__(
         self,
@@ -67,6 +74,58 @@ class DockerBackend(base.SupervisingBackend):
         self._proxies: dict[Path, Proxy] = {}
         super().__init__()  # last, as it registers `close` for the end of the process
 
+    @classmethod
+    def create(cls, isolation: Isolation, allowed_hosts: Collection[str] = ()) -> Self:
+        """A backend with a connection to the engine; see ``Backend.create``."""
+        return cls(
+            policy=isolation.network,
+            allowed_hosts=allowed_hosts,
+            runtime=isolation.runtime,
+            allow_privileged=isolation.allow_privileged,
+        )
+
+    @classmethod
+    def conditions(cls, isolation: Isolation) -> dict[str, Any]:
+        """The network policy and the runtime, which no other backend has; see ``Backend.conditions``."""
+        return {"network": isolation.network, "runtime": isolation.runtime or "default"}
+
+    @classmethod
+    def require_runnable(cls, agent: Agent, isolation: Isolation, allowed_hosts: Collection[str] = ()) -> None:
+        """Require permissions, engine, runtime, image and GPUs; see ``Backend.require_runnable``."""
+        require_runnable(agent, isolation, allowed_hosts)
+
+    @classmethod
+    def is_usable(cls) -> bool:
+        """Whether an engine answers; see ``Backend.is_usable``."""
+        try:
+            connect().close()
+        except BackendError:
+            return False
+        return True
+
+    @classmethod
+    def is_running(cls, workdir: Path) -> bool:
+        """What the engine says of the run's container; see ``Backend.is_running``."""
+        return holdings().runs(workdir)
+
+    @classmethod
+    def gpus_in_use(cls) -> set[str]:
+        """GPUs that are assigned to containers of runs, also of other users; see ``Backend.gpus_in_use``."""
+        return holdings().gpus()
+
+    @classmethod
+    def request_stop(cls, workdir: Path, *, attended: bool) -> None:
+        """Have a run end by the orchestrator that waits for it, or here; see ``Backend.request_stop``."""
+        with contextlib.suppress(FileNotFoundError):
+            control.Layout(workdir).stop.touch()  # the orchestrator looks for this file
+        if not attended and (container := runs.find(connect(), workdir)) is not None:
+            watch.stop(container, CANCEL_SECONDS)
+
+    @classmethod
+    def remove(cls, workdir: Path) -> None:
+        """End a run that no orchestrator waits for, and remove everything of it; see ``Backend.remove``."""
+        abandoned.end(connect(), workdir)
+
     def service_addresses(self, spec: RunSpec) -> ServiceAddresses:
         """Unix sockets that the run's forwarder connects to; see ``Backend.service_addresses``.
 
@@ -76,7 +135,7 @@ class DockerBackend(base.SupervisingBackend):
         layout.workdir.mkdir(parents=True, exist_ok=True)
         self._acquire(spec, layout)
         return ServiceAddresses(
-            network.socket_folder(layout.workdir),
+            socket_folder(layout.workdir),
             f"http://{network.HOST}:{network.VALIDATION_PORT}",
             f"http://{network.HOST}:{network.GATEWAY_PORT}",
         )
@@ -125,7 +184,7 @@ class DockerBackend(base.SupervisingBackend):
         layout = control.Layout(handle.workdir)
         self.stop(handle)
         self._remove(layout)
-        remove_tree(network.socket_folder(layout.workdir))
+        remove_tree(socket_folder(layout.workdir))
         remove_tree(layout.workdir)
         self._release(layout)
 
@@ -196,7 +255,7 @@ class DockerBackend(base.SupervisingBackend):
 
     def _start_proxy(self, layout: control.Layout) -> None:
         if self.policy in network.PROXIED and layout.workdir not in self._proxies:
-            socket = network.socket_folder(layout.workdir) / network.PROXY_SOCKET
+            socket = socket_folder(layout.workdir) / network.PROXY_SOCKET
             self._proxies[layout.workdir] = Proxy(socket, self.policy, self.allowed_hosts)
 
     def _close_proxy(self, layout: control.Layout) -> None:

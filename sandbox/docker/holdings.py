@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ START_SECONDS = 120.0
 
 
 class Holdings:
-    """The engine as `sandbox.host.slots.Engine`."""
+    """The engine's side of slots: which runs and GPUs its containers have."""
 
     def __init__(self, client: DockerClient | None = None) -> None:
         """Ask the engine of a client, by default of the environment."""
@@ -44,6 +45,12 @@ class Holdings:
     def _engine(self) -> DockerClient:
         self._client = self._client or connect()
         return self._client
+
+
+@cache
+def holdings() -> Holdings:
+    """Those of the engine that the environment names."""
+    return Holdings()
 
 
 def _holds(container: Any) -> bool:

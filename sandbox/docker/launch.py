@@ -14,6 +14,7 @@ from sandbox.docker import backstop, network, runs
 from sandbox.docker.containers import HOME, ContainerConfig, backstop_seconds, find_image, options, user
 from sandbox.docker.engine import engine_errors, parse_time
 from sandbox.errors import BackendError
+from sandbox.host.folder import socket_folder
 from sandbox.supervision import control
 from sandbox.world.files import copy_data, entries
 from sandbox.world.layout import DESCRIPTION, is_script, lay_out, replace_descriptions
@@ -55,7 +56,7 @@ def launch(client: DockerClient, spec: RunSpec, layout: control.Layout, identity
     )
     ours = find_image(client, BASE_IMAGE, "base").id  # not the agent's, which can be anything
     name = runs.name_of(layout.workdir, "run" if spec.obfuscated else spec.run_id)
-    sockets = network.socket_folder(layout.workdir)
+    sockets = socket_folder(layout.workdir)
     forwarder = network.start_forwarder(client, name, ours, "{}:{}".format(*user()), sockets, labels)
     with engine_errors(f"run {spec.run_id} cannot be started"):
         container = client.containers.create(

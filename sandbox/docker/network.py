@@ -9,9 +9,6 @@ keeps for all networks together, such as neighbours and tracked connections, and
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import os
-import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 from sandbox.docker.engine import FORWARDER, ROLE, engine_errors, labelled
 from sandbox.errors import BackendError
-from sandbox.host.folder import private
 from sandbox.isolation import Network
 from sandbox.limits import MIB
 
@@ -45,18 +41,6 @@ FILES = 1024
 _PROGRAM = 'command -v python3 >&2 || exit 127; while :; do python3 -I /forward.py "$@"; sleep 0.5; done'
 
 
-def socket_folder(workdir: Path) -> Path:
-    """The directory for a run's sockets, the same at every call; created if missing.
-
-    It is not in the work directory, whose path may be too long for a socket.
-    """
-    base = private(Path(tempfile.gettempdir()))
-    folder = base / hashlib.blake2b(os.fsencode(workdir.absolute()), digest_size=8).hexdigest()
-    folder.mkdir(mode=0o755, exist_ok=True)
-    folder.chmod(0o755)  # whatever the umask: the container has another user
-    return folder
-
-
 def start_forwarder(
     client: DockerClient, name: str, image: str, user: str, sockets: Path, labels: Mapping[str, str]
 ) -> Any:
@@ -67,7 +51,7 @@ def start_forwarder(
         name: name of the run's container.
         image: an image of ours with python3, and not the agent's, whose interpreter could be anything.
         user: user and group id, as UID:GID.
-        sockets: the folder from `socket_folder`.
+        sockets: the folder from `sandbox.host.folder.socket_folder`.
         labels: labels of the run.
 
     Raises:

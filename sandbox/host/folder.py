@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import stat
 import tempfile
@@ -20,6 +21,18 @@ def host_folder(name: str) -> Path:
     place = next(Path(each) for each in _PLACES if os.access(each, os.W_OK | os.X_OK))
     folder = private(place) / "hosts" / name.replace(os.sep, "_")
     folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def socket_folder(workdir: Path) -> Path:
+    """The directory for a run's sockets, the same at every call; created if missing.
+
+    It is not in the work directory, whose path may be too long for a socket.
+    """
+    base = private(Path(tempfile.gettempdir()))
+    folder = base / hashlib.blake2b(os.fsencode(workdir.absolute()), digest_size=8).hexdigest()
+    folder.mkdir(mode=0o755, exist_ok=True)
+    folder.chmod(0o755)  # whatever the umask: agents may have another user
     return folder
 
 

@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from common.units import size
-from sandbox.isolation import BackendName
 
 
 @dataclass(frozen=True)
 class Need:
     """What a run asks of a host."""
 
-    backend: BackendName = "process"
+    backend: str = "process"
     gpus: int = 0
     cpus: int | None = None
     memory_bytes: int | None = None
@@ -34,7 +33,7 @@ class Host:
     cpus: int = 1
     memory_bytes: int = 0
     labels: frozenset[str] = frozenset()
-    backends: frozenset[BackendName] = frozenset({"process", "docker"})
+    backends: frozenset[str] = frozenset({"process", "docker"})
     datasets: frozenset[str] = frozenset()
     """Data of which it has a local copy."""
     used_slots: int = 0

@@ -34,15 +34,15 @@ ABSENT_SECONDS = 60.0
 _NAMED = 3
 
 
-class Engine(Protocol):
-    """What the container engine knows of runs."""
+class Backends(Protocol):
+    """What the backends know of runs; see `sandbox.backends`."""
 
-    def runs(self, workdir: Path) -> bool:
-        """Whether the container of a run is running or being started. True if the engine cannot be asked."""
+    def is_running(self, name: str, workdir: Path) -> bool:
+        """Whether a run that does not hold the lock of its slot is running or being started. True if unknown."""
         ...
 
-    def gpus(self) -> set[str]:
-        """GPUs that are assigned to containers of runs, also of other users."""
+    def gpus_in_use(self) -> set[str]:
+        """GPUs that runs have, also of other users."""
         ...
 
 
@@ -110,15 +110,15 @@ def granted(waiting: Sequence[int], slots: int, gpus: int) -> list[bool]:
 class HostSlots:
     """The slots and GPUs of one host. Safe across processes and threads."""
 
-    def __init__(self, folder: Path, engine: Engine, devices: Sequence[str] | None = None) -> None:
+    def __init__(self, folder: Path, backends: Backends, devices: Sequence[str] | None = None) -> None:
         """Use the slots in a folder.
 
         Args:
             folder: the same for all processes on the host, on a local disk.
-            engine: the container engine, asked only about containers and GPUs that matter.
+            backends: asked only about runs and GPUs that matter.
             devices: ids of the GPUs; by default those that are installed.
         """
-        self._folder, self._engine = folder, engine
+        self._folder, self._backends = folder, backends
         self._devices = None if devices is None else list(devices)
         for name in ("slots", "queue"):
             (folder / name).mkdir(parents=True, exist_ok=True)
@@ -234,13 +234,13 @@ class HostSlots:
         return taken
 
     def _continues(self, holder: Holder) -> bool:
-        """Whether a run whose orchestrator is gone has a container that is running."""
+        """Whether a run goes on whose orchestrator is gone and whose slot is not locked."""
         since = datetime.fromisoformat(holder.since)
         over = (datetime.now(UTC) - since).total_seconds() > holder.claim.seconds
-        return holder.claim.backend == "docker" and not over and self._engine.runs(Path(holder.claim.workdir))
+        return not over and self._backends.is_running(holder.claim.backend, Path(holder.claim.workdir))
 
     def _busy(self, taken: dict[int, Holder]) -> set[str]:
-        return {device for holder in taken.values() for device in holder.devices} | self._engine.gpus()
+        return {device for holder in taken.values() for device in holder.devices} | self._backends.gpus_in_use()
 
     def _slot(self, number: int) -> Path:
         return self._folder / "slots" / f"{number}.json"

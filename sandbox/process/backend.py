@@ -14,13 +14,15 @@ import sys
 import time
 import uuid
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any, Self
 
 from common.locks import acquire
-from sandbox.backend import Attachment, RunHandle, RunResult, RunSpec, ServiceAddresses
+from sandbox.backend import Attachment, Capabilities, RunHandle, RunResult, RunSpec, ServiceAddresses
 from sandbox.errors import BackendError, RunLost, UntrustedAgentRefused
+from sandbox.isolation import Isolation
 from sandbox.process import processes, supervised
 from sandbox.process.supervised import POLL_SECONDS, START_SECONDS
 from sandbox.supervision import base, control
@@ -34,6 +36,7 @@ class ProcessBackend(base.SupervisingBackend):
     """Runs agents as processes. See ``sandbox.backend.Backend`` for the methods."""
 
     name = "process"
+    capabilities = Capabilities(gpus=True, supervised=True)
 
     def __init__(self, *, allow_untrusted: bool = False) -> None:
         """Create a backend without runs.
@@ -46,6 +49,26 @@ class ProcessBackend(base.SupervisingBackend):
         self.allow_untrusted = allow_untrusted
         self._children: dict[Path, subprocess.Popen[bytes]] = {}
         self._open: dict[Path, list[int]] = {}  # runs not known to have ended: work directory -> CPU cores
+
+    @classmethod
+    def create(cls, isolation: Isolation, allowed_hosts: Collection[str] = ()) -> Self:
+        """A backend without runs; see ``Backend.create``."""
+        return cls(allow_untrusted=isolation.allow_untrusted)
+
+    @classmethod
+    def conditions(cls, isolation: Isolation) -> dict[str, Any]:
+        """None: it is the default, and has no settings; see ``Backend.conditions``."""
+        return {}
+
+    @classmethod
+    def request_stop(cls, workdir: Path, *, attended: bool) -> None:
+        """Ask the supervisor to end a run; see ``Backend.request_stop``."""
+        supervised.request_stop(control.Layout(workdir))
+
+    @classmethod
+    def remove(cls, workdir: Path) -> None:
+        """End a run, and remove everything of it; see ``Backend.remove``."""
+        supervised.discard(control.Layout(workdir))
 
     def service_addresses(self, spec: RunSpec) -> ServiceAddresses:
         """Ports of 127.0.0.1; see ``Backend.service_addresses``."""

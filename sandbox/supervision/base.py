@@ -1,4 +1,4 @@
-"""The base class of both backends, which closes open runs, and shared functions for identities and results."""
+"""The base class of backends, which closes open runs, and shared functions for identities and results."""
 
 from __future__ import annotations
 
@@ -7,11 +7,15 @@ import hashlib
 import os
 import threading
 from abc import ABC, abstractmethod
+from collections.abc import Collection
 from datetime import datetime
-from typing import Self
+from pathlib import Path
+from typing import Any, ClassVar, Self
 
-from sandbox.backend import Attachment, RunHandle, RunResult, RunSpec
+from sandbox.backend import Attachment, Capabilities, RunHandle, RunResult, RunSpec
+from sandbox.definitions import Agent
 from sandbox.errors import BackendClosed, BackendError
+from sandbox.isolation import Isolation, Network
 from sandbox.supervision import control
 from sandbox.world.files import remove_tree
 
@@ -23,7 +27,9 @@ class SupervisingBackend(ABC):
     not, and the next ``start`` finds them again.
     """
 
-    name: str
+    name: ClassVar[str]
+    capabilities: ClassVar[Capabilities]
+    policy: Network | None = None
 
     def __init__(self) -> None:
         self._mutex = threading.Lock()
@@ -37,6 +43,32 @@ class SupervisingBackend(ABC):
 
     def __exit__(self, *_error: object) -> None:
         self.close()
+
+    @classmethod
+    def conditions(cls, isolation: Isolation) -> dict[str, Any]:
+        """The name of the backend, and the network policy if it has any; see ``Backend.conditions``."""
+        return {"backend": cls.name} | ({"network": isolation.network} if cls.capabilities.networks else {})
+
+    @classmethod
+    def require_runnable(cls, agent: Agent, isolation: Isolation, allowed_hosts: Collection[str] = ()) -> None:
+        """Require a machine that the backend can use; see ``Backend.require_runnable``."""
+        if not cls.is_usable():
+            raise BackendError(f"this machine cannot run agents with the {cls.name} backend: choose another --backend")
+
+    @classmethod
+    def is_usable(cls) -> bool:
+        """Always; see ``Backend.is_usable``."""
+        return True
+
+    @classmethod
+    def is_running(cls, workdir: Path) -> bool:
+        """No: a supervisor holds the lock of its slot; see ``Backend.is_running``."""
+        return False
+
+    @classmethod
+    def gpus_in_use(cls) -> set[str]:
+        """None: slots tell which GPUs are in use; see ``Backend.gpus_in_use``."""
+        return set()
 
     def start(self, spec: RunSpec) -> RunHandle:
         """Make sure that the run exists; see ``Backend.start``."""

@@ -12,6 +12,7 @@ from typing import Any
 from common.errors import UserError
 from common.settings import get_settings
 from common.units import duration, size
+from sandbox import backends
 from storage.dataset import Dataset
 from storage.datasets.prepared import committed_key
 from storage.keys import content_key
@@ -62,7 +63,7 @@ def run_key(context: RunContext, seed: int, dataset_key: str) -> str:
     # The caps of a machine are in the record of the run only.
     limits = context.requested_limits.as_dict()
     del limits["free_bytes"]
-    reach = request.isolation.conditions() | ({"obfuscated": True} if request.obfuscated else {})
+    reach = backends.conditions(request.isolation) | ({"obfuscated": True} if request.obfuscated else {})
     return content_key(
         context.agent.fingerprint(),
         limits,
@@ -139,6 +140,7 @@ def differences(context: RunContext, record: RunRecord, attempt: Attempt) -> lis
         )
         if asked != given
     }
+    conditions = backends.conditions(request.isolation)
     now = {
         "agent": agent.full_name,
         "time limit": duration(limits.time_limit_seconds),
@@ -147,8 +149,9 @@ def differences(context: RunContext, record: RunRecord, attempt: Attempt) -> lis
         "disk": _size(limits.disk_bytes),
         "GPUs": limits.gpus,
         "edition": request.edition,
-        "network": request.isolation.conditions().get("network", "that of the process backend"),
-        "runtime": request.isolation.conditions().get("runtime", "none"),
+        "backend": request.isolation.backend,
+        "network": conditions.get("network", "not restricted"),
+        "runtime": conditions.get("runtime", "none"),
         "obfuscated": request.obfuscated,
     }
     was = {
@@ -159,7 +162,8 @@ def differences(context: RunContext, record: RunRecord, attempt: Attempt) -> lis
         "disk": _size(record.disk_bytes),
         "GPUs": record.gpus,
         "edition": record.edition,
-        "network": record.network or "that of the process backend",
+        "backend": record.backend,
+        "network": record.network or "not restricted",
         "runtime": record.runtime or "none",
         "obfuscated": bool(record.obfuscated),
     }

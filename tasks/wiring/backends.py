@@ -9,16 +9,16 @@ from dataclasses import dataclass, field
 from threading import Timer
 
 from common.errors import UserError
-from sandbox.docker.backend import DockerBackend
+from sandbox import backends
+from sandbox.backend import Backend
 from sandbox.isolation import Isolation
-from sandbox.process.backend import ProcessBackend
 
 
 @dataclass
 class _Agents:
     """The backends that run agents; `refusal` says why no agent may start any more, and is empty if agents may."""
 
-    backends: dict[Isolation, ProcessBackend | DockerBackend] = field(default_factory=dict)
+    backends: dict[Isolation, Backend] = field(default_factory=dict)
     refusal: str = ""
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -27,8 +27,8 @@ class _Agents:
         with self.lock:
             self.refusal = reason
 
-    def take(self) -> list[ProcessBackend | DockerBackend]:
-        """Return all backends, and forget them."""
+    def take(self) -> list[Backend]:
+        """All backends, which are forgotten."""
         with self.lock:
             running = list(self.backends.values())
             self.backends.clear()
@@ -39,25 +39,14 @@ class _Agents:
 _agents = _Agents()
 
 
-def backend(isolation: Isolation, allowed_hosts: Sequence[str]) -> ProcessBackend | DockerBackend:
-    """The backend for the chosen isolation. Raises `BackendError` if there is no container engine."""
+def backend(isolation: Isolation, allowed_hosts: Sequence[str]) -> Backend:
+    """The backend for the chosen isolation. Raises `BackendError` if this machine cannot run it."""
     with _agents.lock:
         if _agents.refusal:
             raise UserError(_agents.refusal)
         if isolation not in _agents.backends:
-            _agents.backends[isolation] = _make(isolation, allowed_hosts)
+            _agents.backends[isolation] = backends.load(isolation.backend).create(isolation, allowed_hosts)
         return _agents.backends[isolation]
-
-
-def _make(isolation: Isolation, allowed_hosts: Sequence[str]) -> ProcessBackend | DockerBackend:
-    if isolation.backend == "process":
-        return ProcessBackend(allow_untrusted=isolation.allow_untrusted)
-    return DockerBackend(
-        policy=isolation.network,
-        allowed_hosts=allowed_hosts,
-        runtime=isolation.runtime,
-        allow_privileged=isolation.allow_privileged,
-    )
 
 
 @contextlib.contextmanager

@@ -3,8 +3,8 @@
 What is cancelled is noted as a file in the host's folder, which all processes of a user on a machine share. Processes
 that were started before it look for it before they start an agent. Agents that run are terminated.
 
-`python -m tasks.wiring.cancelling PID` ends the containers of a process that ends at once, at a second Ctrl-C. Agents
-of the process backend have supervisors, which end them. A container would go on to the end of its time.
+`python -m tasks.wiring.cancelling PID` ends the agents of a process that ends at once, at a second Ctrl-C. Supervisors
+end theirs without it. A container would go on to the end of its time.
 """
 
 from __future__ import annotations
@@ -24,10 +24,9 @@ from typing import TYPE_CHECKING, NoReturn
 from common.errors import UserError
 from common.settings import get_settings
 from common.starting import search_path
+from sandbox import backends
 from sandbox.host.folder import host_folder
 from sandbox.host.slots import Holder
-from sandbox.process import supervised
-from sandbox.supervision.control import Layout
 from tasks.wiring.backends import termination_reason
 from tasks.wiring.host import host_slots
 from tasks.wiring.in_progress import Labels, pending_runs
@@ -116,22 +115,8 @@ def store_cancelled(run: ActiveRun, handle: RunHandle, result: RunResult, number
 
 
 def terminate(holder: Holder) -> None:
-    """Terminate an agent. The process that waits for it stores what it left; without one, its files stay."""
-    workdir = Path(holder.claim.workdir)
-    layout = Layout(workdir)
-    if holder.claim.backend != "docker":
-        supervised.request_stop(layout)
-        return
-    with contextlib.suppress(FileNotFoundError):
-        layout.stop.touch()  # the process that waits for the container looks for this file
-    if not holder.waited_for:
-        from sandbox.docker import runs, watch
-        from sandbox.docker.engine import connect
-        from sandbox.limits import CANCEL_SECONDS
-
-        container = runs.find(connect(), workdir)
-        if container is not None:
-            watch.stop(container, CANCEL_SECONDS)
+    """End an agent. The process that waits for it stores what it left; without one, its files stay where they are."""
+    backends.load(holder.claim.backend).request_stop(Path(holder.claim.workdir), attended=holder.waited_for)
 
 
 def _folder(store: str, run_group: str) -> Path:
@@ -143,8 +128,8 @@ def _name(competition_id: str | None, seed: int | None) -> str:
     return "all" if competition_id is None else competition_id if seed is None else f"{competition_id}.{seed}"
 
 
-def spawn_container_cleanup() -> None:
-    """Start a process that ends the containers of this one, which is about to end. Returns at once."""
+def spawn_cleanup() -> None:
+    """Have a process of its own end the agents of this one, which is about to end. Returns at once."""
     with contextlib.suppress(OSError):
         subprocess.Popen(
             [sys.executable, "-m", __name__, str(os.getpid())],
@@ -158,13 +143,13 @@ def spawn_container_cleanup() -> None:
 
 
 def main(pid: int) -> int:
-    """Wait for the end of a process, and end its containers that are left; returns the exit code."""
+    """Wait for the end of a process, and end its agents that are left; returns the exit code."""
     import psutil
 
     with contextlib.suppress(psutil.Error):
         psutil.Process(pid).wait(_EXIT_SECONDS)
     for holder in host_slots().holders():
-        if holder.claim.backend == "docker" and holder.process.get("pid") == pid:
+        if holder.process.get("pid") == pid:
             terminate(holder)
     return 0
 

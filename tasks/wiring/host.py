@@ -13,13 +13,11 @@ from pathlib import Path
 from typing import Literal
 
 from common.settings import get_settings
+from sandbox import backends
 from sandbox.backend import Backend, Place, RunSpec
-from sandbox.docker.holdings import Holdings
 from sandbox.host.folder import host_folder
 from sandbox.host.placement import Host, Need
 from sandbox.host.slots import Claim, Holder, HostSlots
-from sandbox.process import supervised
-from sandbox.supervision.control import Layout
 from storage.dataset import Dataset
 from storage.datasets.local_copy import label_of, local_copy
 from storage.runs.folders import RunFolder
@@ -44,7 +42,7 @@ def host_slots() -> HostSlots:
 
 @cache  # one object lists the GPUs once
 def _slots(folder: Path) -> HostSlots:
-    return HostSlots(folder, Holdings())
+    return HostSlots(folder, backends)
 
 
 @contextlib.contextmanager
@@ -133,14 +131,7 @@ def end_superseded() -> list[Holder]:
     """End the agents of `superseded`, and remove their files; returns them."""
     ended = superseded()
     for holder in ended:
-        workdir = Path(holder.claim.workdir)
-        if holder.claim.backend == "docker":
-            from sandbox.docker.abandoned import end
-            from sandbox.docker.engine import connect
-
-            end(connect(), workdir)
-        else:
-            supervised.discard(Layout(workdir))
+        backends.load(holder.claim.backend).remove(Path(holder.claim.workdir))
     return ended
 
 

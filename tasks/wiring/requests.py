@@ -14,6 +14,7 @@ from common.errors import UserError
 from competitions import registry
 from competitions.editions import Edition
 from grading.medals import STORED, Leaderboard
+from sandbox import backends
 from sandbox.isolation import PROCESSES, Isolation
 from storage.dataset import Dataset
 from storage.store import check_run_group, root_url
@@ -65,7 +66,7 @@ class RunRequest(_Request):
         Raises `UserError` if containers that reach the internet are to attempt a competition in edition v2 whose known
         issues need agents without network.
         """
-        if self.edition == "v1" or self.isolation.backend != "docker" or self.isolation.network != "open":
+        if self.edition == "v1" or backends.policy(self.isolation) != "open":
             return
         facts = [registry.get(name).facts for name in competition_ids]
         public = [fact.id for fact in facts if any(issue.needs for issue in fact.issues(self.edition))]

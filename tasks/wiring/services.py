@@ -52,7 +52,7 @@ def run_services(runner: Backend, spec: RunSpec, store: Store, dataset: Dataset,
 
 def _may_ask(runner: Backend) -> bool:
     """Whether the network policy allows a run to reach the gateway."""
-    return getattr(runner, "policy", None) != "none"
+    return runner.policy != "none"
 
 
 def gateway_policy(settings: Settings) -> GatewayPolicy:

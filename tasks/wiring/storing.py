@@ -25,9 +25,10 @@ from common.machine import provenance
 from common.settings import get_settings
 from common.units import counted, duration
 from competitions.editions import VERSIONS
+from sandbox import backends
 from sandbox.backend import RunHandle, RunResult, RunSpec
-from sandbox.docker.network import socket_folder
 from sandbox.errors import BackendError
+from sandbox.host.folder import socket_folder
 from sandbox.supervision import control
 from sandbox.trajectory.files import write_trajectory
 from sandbox.world.files import remove_tree
@@ -67,7 +68,8 @@ def store_run(run: ActiveRun, handle: RunHandle, result: RunResult, number: int)
     files |= left
     dropped_note = f"{counted(dropped, 'file')} left out, with names too long for the store" if dropped else None
     conditions: dict[str, Any] = {
-        **request.isolation.conditions(),
+        **backends.conditions(request.isolation),
+        "backend": run.runner.name,
         **({"obfuscated": True} if spec.obfuscated else {}),
         **({"knowledge_cutoff": spec.agent.knowledge_cutoff} if spec.agent.knowledge_cutoff else {}),
         **({"image": spec.agent.image_name, "image_digest": result.image} if result.image else {}),
@@ -86,7 +88,6 @@ def store_run(run: ActiveRun, handle: RunHandle, result: RunResult, number: int)
         seed=spec.seed,
         agent=spec.agent.full_name,
         edition=request.edition,
-        backend=run.runner.name,
         status=result.status,
         message="; ".join(filter(None, [result.message, dropped_note])) or None,
         exit_code=result.exit_code,
@@ -230,9 +231,7 @@ def remove_folder(folder: Path) -> bool:
         with locked(layout.lock) as mine:
             if mine is None or not _has_ended(layout):
                 return False
-            task = control.read(layout.task, control.Task)
-            if task and task.marker.startswith("sha256:"):  # a container, which has sockets elsewhere
-                remove_tree(socket_folder(layout.workdir))
+            remove_tree(socket_folder(layout.workdir))
             remove_tree(layout.workdir)
     except (OSError, BackendError):  # it is gone already, or of another user; it does no harm
         return False

@@ -19,12 +19,12 @@ import docker
 import psutil
 import pytest
 
+from sandbox import backends
 from sandbox.backend import RunSpec
 from sandbox.definitions import BASE_IMAGE, Agent
 from sandbox.docker import watch
 from sandbox.docker.backend import DockerBackend
 from sandbox.docker.engine import connect
-from sandbox.docker.holdings import Holdings
 from sandbox.docker.runs import find
 from sandbox.errors import RunLost
 from sandbox.host.slots import Claim, HostSlots
@@ -109,7 +109,7 @@ def test_a_slot_stays_with_its_container(
     docker_backend: DockerBackend, docker_spec: Callable[..., RunSpec], tmp_path: Path
 ) -> None:
     spec = docker_spec(WAITS)
-    host = HostSlots(tmp_path / "host", Holdings(), ["GPU-a"])
+    host = HostSlots(tmp_path / "host", backends, ["GPU-a"])
     claim = Claim(spec.run_id, str(spec.workdir), "docker", seconds=60)
     with contextlib.suppress(KeyboardInterrupt), host.take(claim, 1) as place:
         handle = docker_backend.start(dataclasses.replace(spec, place=place))

@@ -22,9 +22,9 @@ from sandbox.definitions import BASE_IMAGE
 from sandbox.docker import end_orphans, orphans, runs
 from sandbox.docker.backend import DockerBackend
 from sandbox.docker.engine import connect
-from sandbox.docker.network import socket_folder
 from sandbox.docker.watch import state
 from sandbox.errors import BackendError, RunLost
+from sandbox.host.folder import socket_folder
 from sandbox.supervision.control import Layout
 from tests.sandbox.docker.conftest import ROOT, Waiting, remains_of
 from tests.waiting import until

@@ -25,12 +25,12 @@ PROCESS = """
 import sys
 from pathlib import Path
 from sandbox.host import slots
-from tests.sandbox.host.test_slots import NoEngine
+from tests.sandbox.host.test_slots import Supervised
 
 folder, name, gpus, limit, absent = sys.argv[1:]
 slots.ABSENT_SECONDS = float(absent)
 claim = slots.Claim(name, f"/agents/{name}", "process", gpus=int(gpus))
-host = slots.HostSlots(Path(folder), NoEngine())
+host = slots.HostSlots(Path(folder), Supervised())
 with host.take(claim, int(limit), lambda what: print("waits", what, flush=True)) as place:
     print("has", *place.gpus, flush=True)
     sys.stdin.readline()
@@ -45,24 +45,24 @@ from sandbox.backend import RunSpec
 from sandbox.host.slots import Claim, HostSlots
 from sandbox.limits import Limits
 from sandbox.process.backend import ProcessBackend
-from tests.sandbox.host.test_slots import NoEngine
+from tests.sandbox.host.test_slots import Supervised
 
 folder, agent, data, workdir = sys.argv[1:]
 limits = Limits(time_limit_seconds=60)
 spec = RunSpec("run", "competition", 3, load_agent(agent, [agent]), Path(data), Path(workdir), limits)
-with HostSlots(Path(folder), NoEngine(), ["GPU-a"]).take(Claim("run", workdir, "process", gpus=1), 1) as place:
+with HostSlots(Path(folder), Supervised(), ["GPU-a"]).take(Claim("run", workdir, "process", gpus=1), 1) as place:
     backend = ProcessBackend()
     backend.wait(backend.start(replace(spec, place=place)), lambda line: print(line, flush=True))
 """
 
 
-class NoEngine:
-    """A machine without a container engine."""
+class Supervised:
+    """A backend whose runs hold the locks of their slots."""
 
-    def runs(self, workdir: Path) -> bool:
-        raise AssertionError("no run here is in a container")
+    def is_running(self, _name: str, _workdir: Path) -> bool:
+        return False
 
-    def gpus(self) -> set[str]:
+    def gpus_in_use(self) -> set[str]:
         return set()
 
 
@@ -146,7 +146,7 @@ def test_processes_share_the_slots_in_the_order_of_their_coming(folder: Path, wa
     )
     fourth = wants("fourth")
     assert fourth.says().endswith("), 1 before it")
-    host = HostSlots(folder, NoEngine())
+    host = HostSlots(folder, Supervised())
     assert {each.claim.run_id for each in host.holders()} == {"first", "second"}
     assert [claim.run_id for claim in host.waiting()] == ["third", "fourth"]
     second.free()
@@ -167,12 +167,12 @@ def test_who_has_a_slot_no_longer_waits_for_it(folder: Path, monkeypatch: pytest
         return grant(host, *what)
 
     monkeypatch.setattr(HostSlots, "_grant", granting)
-    with HostSlots(folder, NoEngine()).take(Claim("first", "/agents/first", "process"), 2):
+    with HostSlots(folder, Supervised()).take(Claim("first", "/agents/first", "process"), 2):
         assert waiting == [[]]
 
 
 def test_a_slot_whose_holder_cannot_be_written_stays_free(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    host, claim = HostSlots(folder, NoEngine()), Claim("first", "/agents/first", "process")
+    host, claim = HostSlots(folder, Supervised()), Claim("first", "/agents/first", "process")
 
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, "no space left")
@@ -205,7 +205,7 @@ def test_two_processes_never_share_a_gpu(wants: Callable[..., Wants]) -> None:
 
 
 def test_more_gpus_than_the_host_has(folder: Path) -> None:
-    host = HostSlots(folder, NoEngine(), ["GPU-a"])
+    host = HostSlots(folder, Supervised(), ["GPU-a"])
     with pytest.raises(BackendError, match="asks for 2 GPUs, and this machine has 1"), host.take(claim("x", 2), 1):
         pass
     assert host.waiting() == []
@@ -243,7 +243,7 @@ def test_an_agent_keeps_its_slot_and_gpu_when_its_orchestrator_is_killed(
     orchestrator.wait()
     waiting = wants("next", limit=1)
     assert waiting.says() == "waits for a slot (1 of 1 taken by run)"
-    host = HostSlots(folder, NoEngine(), ["GPU-a"])
+    host = HostSlots(folder, Supervised(), ["GPU-a"])
     [holder] = host.holders()
     assert not holder.waited_for
     assert str(holder).startswith("run (process, since 20")
@@ -260,7 +260,7 @@ def test_an_agent_whose_supervisor_is_killed_too_has_no_slot(
     folder: Path, make_spec: Callable[..., RunSpec], wants: Callable[..., Wants], backend: ProcessBackend
 ) -> None:
     spec = make_spec("echo begun; sleep 1000")
-    host = HostSlots(folder, NoEngine())
+    host = HostSlots(folder, Supervised())
     with contextlib.suppress(KeyboardInterrupt), host.take(claim("run", 0, spec.workdir), 1) as place:
         backend.start(replace(spec, place=place))
         raise KeyboardInterrupt
@@ -276,10 +276,10 @@ class Containers:
     def __init__(self, *workdirs: str, gpus: set[str] | None = None) -> None:
         self.workdirs, self.assigned = set(workdirs), gpus or set()
 
-    def runs(self, workdir: Path) -> bool:
+    def is_running(self, _name: str, workdir: Path) -> bool:
         return str(workdir) in self.workdirs
 
-    def gpus(self) -> set[str]:
+    def gpus_in_use(self) -> set[str]:
         return self.assigned
 
 
@@ -306,14 +306,14 @@ def test_gpus_of_containers_of_other_users_are_not_free(folder: Path) -> None:
 
 
 def test_a_run_in_progress_that_has_no_slot_does_not_wait(folder: Path) -> None:
-    host = HostSlots(folder, NoEngine())
+    host = HostSlots(folder, Supervised())
     with host.take(claim("x"), 1), host.take(claim("y"), 1, running=True) as place:
         assert place.descriptor is not None
         assert len(host.holders()) == 2
 
 
 def test_slots_of_another_version_count_as_taken(folder: Path) -> None:
-    host = HostSlots(folder, NoEngine())
+    host = HostSlots(folder, Supervised())
     with host.take(claim("x"), 1):
         (folder / "slots" / "0.json").write_text('{"other": 1}')
         assert [each.claim.run_id for each in host.holders()] == ["an unknown run"]
