@@ -70,7 +70,9 @@ def test_from_the_command_line_to_the_report(
     assert done.returncode == 0, done.stdout + done.stderr
     (row,) = read_table(store, "runs").to_dict("records")
     assert (row["backend"], row["network"], row["status"]) == ("elsewhere", "gateway", "completed")
-    assert "elsewhere" in (Path(store.root) / "reports" / "group" / "report.html").read_text()
+    page = store.local("reports", "group", "report.html")
+    assert page is not None
+    assert "elsewhere" in page.read_text()
     other = mlebench(*run, "--backend", "process", "--allow-untrusted")
     assert "backend was elsewhere, is now process" in other.stdout + other.stderr
     refused = mlebench(*run[:-4], "--store", store.root, "--backend", "elsewhere", "--network", "open")
