@@ -28,7 +28,7 @@ class _Agents:
             self.refusal = reason
 
     def take(self) -> list[Backend]:
-        """All backends, which are forgotten."""
+        """Return all backends, and forget them."""
         with self.lock:
             running = list(self.backends.values())
             self.backends.clear()

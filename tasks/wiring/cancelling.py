@@ -115,7 +115,7 @@ def store_cancelled(run: ActiveRun, handle: RunHandle, result: RunResult, number
 
 
 def terminate(holder: Holder) -> None:
-    """End an agent. The process that waits for it stores what it left; without one, its files stay where they are."""
+    """Terminate an agent. The process that waits for it stores what it left; without one, its files stay."""
     backends.load(holder.claim.backend).request_stop(Path(holder.claim.workdir), attended=holder.waited_for)
 
 
@@ -129,7 +129,7 @@ def _name(competition_id: str | None, seed: int | None) -> str:
 
 
 def spawn_cleanup() -> None:
-    """Have a process of its own end the agents of this one, which is about to end. Returns at once."""
+    """Start a process that ends the agents of this one, which is about to end. Returns at once."""
     with contextlib.suppress(OSError):
         subprocess.Popen(
             [sys.executable, "-m", __name__, str(os.getpid())],
