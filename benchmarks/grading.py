@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from benchmarks.measure import Case, Sample, best, measure
+from benchmarks.measure import Case, DifferentResult, Sample, best, measure
 from competitions import registry
 from storage.dataset import Dataset
 from storage.datasets.commit import MARKER
@@ -22,10 +22,6 @@ _ID = "iwildcam-2020-fgvc7"
 _ROWS = 60_000
 _SUBMISSIONS = 100
 _QUICK = 8  # of them are graded by the baseline in the quick form; its time grows with their number
-
-
-class DifferentScore(Exception):
-    """Our implementation and the baseline computed different scores."""
 
 
 def case(work: Path, full: bool) -> Case:
@@ -40,7 +36,7 @@ def case(work: Path, full: bool) -> Case:
     some = submissions if full else submissions[:_QUICK]
     part = measure(lambda: [_alone(path, store) for path in some])
     if own.value[: len(some)] != part.value:
-        raise DifferentScore("grade and grade-sample disagree")
+        raise DifferentResult("grade and grade-sample disagree")
     times = len(submissions) / len(some)
     plain = Sample(part.seconds * times, part.cpu * times, part.peak_mb)
     about = f"{len(submissions)} submissions of {_ROWS:,} rows (baseline: {len(some)} of them measured)"

@@ -16,6 +16,10 @@ import psutil
 _INTERVAL = 0.1  # seconds between two samples, at least
 
 
+class DifferentResult(Exception):
+    """Our implementation and the baseline have different results, so their times cannot be compared."""
+
+
 @dataclass(frozen=True)
 class Sample:
     """One measured run: seconds of wall clock, seconds of CPU of the tree, peak memory of the tree in MB."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks import literal
-from benchmarks.measure import Case, Sample, compare
+from benchmarks.measure import Case, DifferentResult, Sample, compare
 from competitions.scoring.metrics.boxes3d import Box3D, mean_average_precision_3d
 from competitions.scoring.metrics.coco import coco_average_precision
 from competitions.scoring.metrics.rle_masks import dice, encode_rle, parse_all
@@ -19,10 +19,6 @@ from competitions.scoring.metrics.volumes import scaled_hausdorff
 Pair = tuple[str, Callable[[], Any], Callable[[], Any]]
 
 
-class DifferentScore(Exception):
-    """Our implementation and the baseline computed different scores."""
-
-
 def case(full: bool) -> tuple[Case, list[str]]:
     """The result of the case, with the lowest ratio of all metrics, and a line for each metric."""
     lines, worst = [], []
@@ -30,7 +26,7 @@ def case(full: bool) -> tuple[Case, list[str]]:
     for name, ours, baseline in _metrics(2 if full else 1):
         own, plain = compare(ours, baseline, 2)
         if not np.allclose(own.value, plain.value, rtol=1e-9, atol=1e-12):
-            raise DifferentScore(f"{name}: {own.value} and {plain.value}")
+            raise DifferentResult(f"{name}: {own.value} and {plain.value}")
         worst.append(plain.seconds / own.seconds)
         lines.append(
             f"      {name}: {own.seconds * 1e3:.0f} ms, baseline {plain.seconds * 1e3:.0f} ms, ratio {worst[-1]:.1f}"

@@ -10,14 +10,10 @@ from pathlib import Path
 
 from benchmarks import baseline, competition, data
 from benchmarks.folders import fresh
-from benchmarks.measure import Case, compare
+from benchmarks.measure import Case, DifferentResult, compare
 from storage.datasets.cluster import DaskExecutor
 from storage.datasets.job import Job
 from storage.datasets.materialise import materialise
-
-
-class Different(Exception):
-    """Our implementation and the baseline made different files, so their times cannot be compared."""
 
 
 @dataclass(frozen=True)
@@ -104,17 +100,17 @@ def _measure(measurement: Measurement, work: Path, address: str) -> Case:
 
 
 def _check(ours: Path, theirs: Path) -> None:
-    """Raise `Different` unless both made the same files with the same bytes; zips must have equal members."""
+    """Raise `DifferentResult` unless both made the same files with the same bytes; zips must have equal members."""
     found, expected = (
         {p.relative_to(root).as_posix(): p for part in ("public", "private") for p in (root / part).rglob("*.*")}
         for root in (ours, theirs)
     )
     found.pop("public/description.md")
     if set(found) != set(expected):
-        raise Different(f"{len(set(found) ^ set(expected))} files are in one only")
+        raise DifferentResult(f"{len(set(found) ^ set(expected))} files are in one only")
     for path, mine in found.items():
         if _content(mine) != _content(expected[path]):
-            raise Different(f"{path} differs")
+            raise DifferentResult(f"{path} differs")
 
 
 def _content(path: Path) -> dict[str, int] | bytes:
@@ -123,5 +119,5 @@ def _content(path: Path) -> dict[str, int] | bytes:
             return hashlib.file_digest(file, "blake2b").digest()
     with zipfile.ZipFile(path) as archive:
         if archive.testzip():
-            raise Different(f"{path} is damaged")
+            raise DifferentResult(f"{path} is damaged")
         return {info.filename: info.CRC for info in archive.infolist() if not info.is_dir()}

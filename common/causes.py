@@ -23,29 +23,10 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Literal, TypeVar
 
-from common.errors import UserError
+from common.errors import Kind, UserError
 from common.foreign_errors import kind_of
 
 Result = TypeVar("Result")
-
-Kind = Literal[
-    "network",
-    "dns",
-    "store",
-    "prefect",
-    "scheduler",
-    "engine",
-    "limits",
-    "tls",
-    "disk full",
-    "refused",
-    "clock",
-    "missing",
-    "user input",
-    "damaged data",
-    "memory",
-    "bug",
-]
 
 HOUR = 3600.0
 

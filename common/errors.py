@@ -1,4 +1,58 @@
-"""Errors that a user can fix, and helpers for their messages. Each message is one line that says what to do."""
+"""Errors that a user can fix, and helpers for their messages. Each message is one line that says what to do.
+
+All of them, with the modules that define them. A class of its own is for errors that some code tells apart; `kind` says
+for the others what a caller can do about them.
+
+    UserError                             common.errors
+        BadCompetition                    competitions.errors
+        DownloadError                     competitions.errors
+            KaggleError                   storage.sources.kaggle.errors
+                NoCredentials             storage.sources.kaggle.errors
+                NotFound                  storage.sources.kaggle.errors
+                RulesNotAccepted          storage.sources.kaggle.errors
+                Unreachable               storage.sources.kaggle.errors
+        UnknownCompetition                competitions.errors
+        UnknownSplit                      competitions.errors
+        ClusterError                      storage.datasets.cluster
+        ChecksumMismatch                  storage.datasets.verify
+        LeaseLost                         storage.lease
+        RecordError                       storage.runs.records
+        StoreError                        storage.writers
+            InvalidJson                   storage.store
+        AgentError                        sandbox.errors
+        BackendError                      sandbox.errors
+            EngineUnreachable             sandbox.docker.engine
+            BackendClosed                 sandbox.errors
+            BuildError                    sandbox.errors
+            RunLost                       sandbox.errors
+            UntrustedAgentRefused         sandbox.errors
+        ModelError                        tasks.language_model
+        PartlyFailed                      flows.watching.outcome
+
+These are caught in the package that raises them, and do not reach a user:
+
+    NotRegular                            common.trees
+    ShortAnswer                           competitions.preparing.archives.reading
+    InvalidSubmission                     competitions.scoring.errors
+    ScoreNote                             competitions.scoring.notes
+    Unusual                               competitions.tables.csv_blocks
+    Unreadable                            grading.integrity.examiner
+    NoAnswer                              grading.integrity.questions
+    Skipped                               grading.selfcheck.subject
+    SourceChanged                         storage.sources.source
+    Unanswered                            storage.unanswered
+    OverBudget                            sandbox.gateway.budget
+    Refused                               sandbox.gateway.content
+    UpstreamError                         sandbox.gateway.relay
+    RequestRejected                       sandbox.gateway.request
+    NoRoom                                sandbox.gateway.room
+    BadUpload                             sandbox.validation.upload
+        TooLarge                          sandbox.validation.upload
+    CheckpointStopped                     sandbox.world.checkpoint
+    ServiceError                          deployments.background
+    DifferentResult                       benchmarks.measure
+    CalibrationFailed                     benchmarks.simulation.calibration
+"""
 
 from __future__ import annotations
 
@@ -6,14 +60,32 @@ import difflib
 import re
 from collections.abc import Iterable
 from reprlib import Repr
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from common.terminal import clean
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
 
-    from common.causes import Kind
+Kind = Literal[
+    "network",
+    "dns",
+    "store",
+    "prefect",
+    "scheduler",
+    "engine",
+    "limits",
+    "tls",
+    "disk full",
+    "refused",
+    "clock",
+    "missing",
+    "user input",
+    "damaged data",
+    "memory",
+    "bug",
+]
+"""The kinds of errors, each of which has a row in `common.causes`."""
 
 
 class UserError(Exception):

@@ -12,10 +12,9 @@ import errno
 import re
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from common.causes import Kind
+from common.errors import Kind
 
 _CLASSES: Mapping[str, Kind] = MappingProxyType(
     {

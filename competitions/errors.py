@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from common.errors import UserError
-
-if TYPE_CHECKING:
-    from common.causes import Kind
+from common.errors import Kind, UserError
 
 
 class UnknownCompetition(UserError, LookupError):

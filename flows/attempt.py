@@ -35,10 +35,6 @@ from tasks.wiring.process import apply_settings
 from tasks.wiring.requests import Attempt
 
 
-class DifferentWork(UserError):
-    """The host would make another run than the one that was asked for: its agent is another one."""
-
-
 def attempt_name(attempt: Attempt) -> str:
     """The name of an attempt among those of all groups.
 
@@ -101,9 +97,9 @@ def _make(attempt: Attempt) -> str:
 
 
 def _require_same(attempt: Attempt) -> None:
-    """Raise `DifferentWork` unless this host's agent is the one of the attempt's key."""
+    """Raise `UserError` unless this host's agent is the one of the attempt's key."""
     if run_key(RunContext.of(attempt.request), attempt.seed, attempt.dataset_key or "") != attempt.key:
-        raise DifferentWork(
+        raise UserError(
             f"{attempt.name}: the agent {attempt.request.agent!r} on host {get_settings().host_name} differs from the "
             "one that was submitted: install the same mlebench and the same agent on all hosts, then run again"
         )

@@ -34,10 +34,6 @@ LONGEST = 20 * 3600.0
 _GRACE = 1800.0
 
 
-class ScoresMoved(UserError):
-    """Scores differ from those of the last nightly run."""
-
-
 def _prefix(split: str, agent: str, edition: str) -> str:
     return f"nightly-{split}-{agent.replace('@', '-')}-{edition}"
 
@@ -69,7 +65,7 @@ def nightly(
     """Run a deterministic agent, and fail if a score differs from the last nightly run with the same parameters.
 
     The run group is named after split, agent and the time of the flow run. The first run has nothing to compare
-    with and passes. Raises `ScoresMoved`, and `PartlyFailed` if something could not be run.
+    with and passes. Raises `UserError`, and `PartlyFailed` if something could not be run.
 
     Args:
         split: Which competitions: low (the 22 of Lite), medium, high, all 75, dev, the small demo, or systemcard.
@@ -108,7 +104,7 @@ def _announced(group: str) -> Iterator[None]:
 
 
 def _compare(place: Store, before: str | None, group: str, ids: Sequence[str], seeds: int, tolerance: float) -> None:
-    """Show the differences from the group `before`. Raises `ScoresMoved` if there are any."""
+    """Show the differences from the group `before`. Raises `UserError` if there are any."""
     if before is None:
         with shown("the nightly's summary"):
             show("nightly", f"First nightly: {group}. Nothing to compare with.", group)
@@ -121,7 +117,7 @@ def _compare(place: Store, before: str | None, group: str, ids: Sequence[str], s
     with shown("the nightly's summary"):
         show("nightly", Markdown("\n").join(lines), group)
     if moved:
-        raise ScoresMoved(f"{len(moved)} scores moved since {before}: " + "; ".join(moved[:3]))
+        raise UserError(f"{len(moved)} scores moved since {before}: " + "; ".join(moved[:3]))
 
 
 def last_group(store: Store, prefix: str, group: str) -> str | None:

@@ -19,7 +19,7 @@ from common import months, names, trees
 from common.errors import explained
 from common.units import size
 from sandbox import variants
-from sandbox.errors import AgentError, UnknownAgent
+from sandbox.errors import AgentError
 from sandbox.fields import read_fields
 from sandbox.limits import GIB, Limits
 
@@ -270,7 +270,7 @@ def load_agent(name_or_path: str | Path, extra_dirs: Iterable[str | Path] = ()) 
         extra_dirs: folders that contain agent folders, or agent folders themselves.
 
     Raises:
-        UnknownAgent: there is no such agent; the message names close matches.
+        AgentError: there is no such agent; the message names close matches.
         AgentError: the ``agent.yaml`` is missing or invalid, or the start file does not exist.
     """
     text, variant = variants.name_and_variant(os.fspath(name_or_path))
@@ -291,7 +291,7 @@ def load_agent(name_or_path: str | Path, extra_dirs: Iterable[str | Path] = ()) 
     hint = f"did you mean {' or '.join(close)}?" if close else f"known agents: {', '.join(sorted(folders))}"
     if looks_like_path:
         hint = f"no such folder; {hint}"
-    raise UnknownAgent(f"unknown agent {text!r}: {hint}")
+    raise AgentError(f"unknown agent {text!r}: {hint}")
 
 
 @cache  # once a process: agents are looked up often

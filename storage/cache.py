@@ -33,12 +33,6 @@ _PATIENCE = 48 * 3600.0  # longer than any run, whose end makes room
 _POLL = 0.5  # seconds
 
 
-class CacheFull(UserError):
-    """The disk has too little space for a copy."""
-
-    kind = "disk full"
-
-
 @dataclass(frozen=True)
 class Entry:
     """A copy in the cache. `used` is the Unix time of its last use."""
@@ -88,7 +82,7 @@ class Cache:
             on_wait: told what is waited for, again and again.
 
         Raises:
-            CacheFull: the disk has too little space, and the end of all other users would not make enough.
+            UserError: the disk has too little space, and the end of all other users would not make enough.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
         with contextlib.ExitStack() as users:
@@ -130,7 +124,7 @@ class Cache:
             return True
 
     def _reserve(self, digest: str, label: str, size: int, within_limit: bool, on_wait: Callable[[str], None]) -> None:
-        """Make room for the rest of a copy, and note that it will be taken. Raises `CacheFull`."""
+        """Make room for the rest of a copy, and note that it will be taken. Raises `UserError`."""
         give_up = time.monotonic() + self.patience
         while True:
             with locked(self.folder / "room.lock", wait=True):
@@ -146,7 +140,7 @@ class Cache:
     def _make_room(self, digest: str, size: int, may_wait: bool, within_limit: bool) -> str:
         """Remove copies until the limit is met and the disk has room. Called with the room locked.
 
-        Returns "" if there is room now, else where others will make it when they end; raises `CacheFull` if the disk
+        Returns "" if there is room now, else where others will make it when they end; raises `UserError` if the disk
         has too little even then. Bytes that the copy has already count, and so do those that other copies have still
         to take.
         """
@@ -172,10 +166,10 @@ class Cache:
             return ""
         if may_wait and free + sum(self._bytes(entry.digest) for entry in others) >= size - self._bytes(digest):
             return f"in {self.folder}"
-        raise CacheFull(
+        raise UserError(
             f"{self.folder}: a copy of {need / 1e9:,.1f} GB is needed and {free / 1e9:,.1f} GB are free; make "
             "room, or set MLEBENCH_SCRATCH to a larger disk"
-        )
+        ).of_kind("disk full")
 
     def _still_to_come(self, entry: Entry) -> int:
         """Bytes that will be written to a copy that another process makes."""

@@ -15,22 +15,19 @@ from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from common.errors import UserError, close_matches
+from common.errors import close_matches
 from storage.schemas import METADATA_KEY, SCHEMA_VERSION, TABLES, Table, arrow_schema
 from storage.store import Store
+from storage.writers import StoreError
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-__all__ = ["Table", "TableError", "read_table", "write_frame", "write_table"]
+__all__ = ["Table", "read_table", "write_frame", "write_table"]
 
 _PARTITION = "run_group"
 _logger = logging.getLogger("mlebench.storage")
-
-
-class TableError(UserError):
-    """Rows have a column that their table does not have, or its file is damaged."""
 
 
 def write_table(
@@ -39,7 +36,7 @@ def write_table(
     """Replace the rows of `run_group`. The group is part of the path and not a column of the file.
 
     Columns that a row lacks are null, and so are values that do not fit their column, with a warning. Concurrent tasks
-    that share a table each write a `part` of it. Raises `TableError` for an unknown column.
+    that share a table each write a `part` of it. Raises `StoreError` for an unknown column.
     """
     import pandas as pd
 
@@ -57,7 +54,7 @@ def write_frame(store: Store, table: Table, run_group: str, frame: pd.DataFrame,
     unknown = [str(name) for name in frame.columns if name not in (_PARTITION, *TABLES[table].names)]
     if unknown:
         close = close_matches(unknown[0], TABLES[table].names)
-        raise TableError(f"table {table} has no column {', '.join(unknown)}.{close}")
+        raise StoreError(f"table {table} has no column {', '.join(unknown)}.{close}")
     content = io.BytesIO()
     pq.write_table(_with_schema(frame, table, f"table {table} of group {run_group}"), content)
     store.write(url, content.getvalue())
@@ -67,7 +64,7 @@ def read_table(store: Store, table: Table, run_groups: Iterable[str] | None = No
     """Read all rows, or those of some run groups, with `run_group` as the last column. The frame may be empty.
 
     The result is that of ``pandas.read_parquet("<root>/tables/grades")``, except that `run_group` is text instead of a
-    category. Raises `TableError` for a file of a newer schema version, or with other columns.
+    category. Raises `StoreError` for a file of a newer schema version, or with other columns.
     """
     import pandas as pd
     import pyarrow as pa
@@ -100,14 +97,14 @@ def _read(store: Store, url: str, table: Table) -> pa.Table:
         rows = pq.read_table(io.BytesIO(store.read(url)))
         version = int((rows.schema.metadata or {}).get(METADATA_KEY, SCHEMA_VERSION))
     except (pa.ArrowException, ValueError) as error:
-        raise TableError(f"{where} is damaged: {error}") from error
+        raise StoreError(f"{where} is damaged: {error}") from error
     if version > SCHEMA_VERSION:
-        raise TableError(f"{where} has schema version {version}; this version of mlebench reads up to {SCHEMA_VERSION}")
+        raise StoreError(f"{where} has schema version {version}; this version of mlebench reads up to {SCHEMA_VERSION}")
     schema = arrow_schema(table)
     try:  # other programs may have written it anew, with other widths of types
         return rows.select(schema.names).cast(schema)
     except (KeyError, pa.ArrowException) as error:
-        raise TableError(f"{where} is damaged: its columns are not those of the table {table}") from error
+        raise StoreError(f"{where} is damaged: its columns are not those of the table {table}") from error
 
 
 def _with_schema(frame: pd.DataFrame, table: Table, what: str) -> pa.Table:

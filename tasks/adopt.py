@@ -7,9 +7,10 @@ from pathlib import Path
 from prefect import task
 
 from common import progress
+from common.errors import UserError
 from common.units import counted, size
 from competitions import registry
-from storage.datasets.adopt import NotAdoptable, adopt, prepared_folder
+from storage.datasets.adopt import adopt, prepared_folder
 from storage.datasets.materialise import Progress
 from tasks.wiring.context import open_store
 from tasks.wiring.prefect_tasks import retry_options
@@ -19,12 +20,12 @@ from tasks.wiring.prefect_tasks import retry_options
 def adopt_dataset(competition_id: str, store_url: str, directory: str, link: bool = True, compare: bool = True) -> str:
     """Adopt the prepared data of a competition; returns a sentence about it, see `storage.datasets.adopt.adopt`.
 
-    Raises `NotAdoptable` or `ChecksumMismatch` if the data are incomplete or not those of the published benchmark.
+    Raises `UserError` or `ChecksumMismatch` if the data are incomplete or not those of the published benchmark.
     """
     store, competition = open_store(store_url), registry.get(competition_id)
     folder = prepared_folder(Path(directory), competition_id)
     if folder is None:
-        raise NotAdoptable(f"{directory} has no {competition_id}/prepared with public and private")
+        raise UserError(f"{directory} has no {competition_id}/prepared with public and private")
 
     def show(now: Progress) -> None:
         progress.report(competition_id, "adopt", f"{now.files}/{now.files_total} files", now.bytes, now.bytes_total)

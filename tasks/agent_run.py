@@ -84,8 +84,8 @@ def run_agent(attempt: Attempt) -> str:
 
     Raises:
         LeaseLost: another process took over the run, because this one was stopped or could not reach the store.
-        RunCancelled: somebody has cancelled the run.
-        RunDiffers: the group has the run already, made under other conditions, and is not to be overwritten.
+        UserError: somebody has cancelled the run.
+        UserError: the group has the run already, made under other conditions, and is not to be overwritten.
     """
     context = RunContext.of(attempt.request)
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from common.errors import UserError
 from common.jsonlines import parse
-from grading.integrity.questions import Unanswered
+from grading.integrity.questions import NoAnswer
 from sandbox.gateway.policy import GatewayPolicy
 from sandbox.services.run_services import RECORDS, RunServices
 
@@ -32,7 +32,7 @@ _MAX_FAILURES_IN_A_ROW = 20  # after which the model is not asked any more
 _pause = time.sleep
 
 
-class ModelError(UserError, Unanswered):
+class ModelError(UserError, NoAnswer):
     """A request to a language model failed; the message says why."""
 
 

@@ -40,10 +40,6 @@ HOSTS_SECONDS = 60.0
 _PAGE = 200
 
 
-class GroupCancelled(UserError):
-    """The run group was cancelled while its attempts were watched."""
-
-
 @dataclass
 class _Submitted:
     attempt: Attempt
@@ -92,7 +88,7 @@ class PoolAttempts:
     def look(self) -> None:
         """Report what the flow runs do, and take the outcomes of those that have ended. Does nothing if called often.
 
-        An attempt whose flow run has crashed is submitted again. Raises `GroupCancelled`.
+        An attempt whose flow run has crashed is submitted again. Raises `UserError`.
         """
         now = time.monotonic()
         if now - self._looked < LOOK_SECONDS:
@@ -108,7 +104,7 @@ class PoolAttempts:
         for run in found:
             if str(run.id) == self._own:
                 if run.state and (run.state.is_cancelling() or run.state.is_cancelled()):
-                    raise GroupCancelled(f"run group {self._request.run_group} was cancelled")
+                    raise UserError(f"run group {self._request.run_group} was cancelled")
             else:
                 self._take(run, now)
 

@@ -16,11 +16,11 @@ from common import plain_json
 from grading.integrity.findings import Finding, Rule
 
 Ask = Callable[[str], str]
-Each = Callable[[Callable[[str], "str | Unanswered"], Iterable[str]], Iterable["str | Unanswered"]]
+Each = Callable[[Callable[[str], "str | NoAnswer"], Iterable[str]], Iterable["str | NoAnswer"]]
 """Like `map`: applies a function to prompts, possibly several at a time, and yields the results in their order."""
 
 
-class Unanswered(Exception):
+class NoAnswer(Exception):
     """A language model did not answer a prompt; the message says why."""
 
 
@@ -107,7 +107,7 @@ def pieces_of(text: str, piece: int = PIECE, overlap: int = OVERLAP) -> list[tup
 def read_run(texts: Mapping[str, str], ask: Ask, model: str, each: Each = map, asked: Asked | None = None) -> Reading:
     """Ask a model about every piece of every text, and merge its answers.
 
-    A piece without an answer (`Unanswered`) is a finding, and does not stop the others.
+    A piece without an answer (`NoAnswer`) is a finding, and does not stop the others.
 
     Args:
         texts: logs and code by path.
@@ -118,10 +118,10 @@ def read_run(texts: Mapping[str, str], ask: Ask, model: str, each: Each = map, a
     """
     asked = asked or Asked()
 
-    def attempt(text: str) -> str | Unanswered:
+    def attempt(text: str) -> str | NoAnswer:
         try:
             return ask(text)
-        except Unanswered as error:
+        except NoAnswer as error:
             return error
 
     merged: dict[tuple[Rule, str, str], Finding] = {}
@@ -138,7 +138,7 @@ def read_run(texts: Mapping[str, str], ask: Ask, model: str, each: Each = map, a
             for number, (line, part) in enumerate(parts, 1)
         )
     for (name, line, part, _), answer in zip(jobs, each(attempt, [job[-1] for job in jobs]), strict=True):
-        if isinstance(answer, Unanswered):
+        if isinstance(answer, NoAnswer):
             failed += 1
             last = line + part.rstrip("\n").count("\n")
             why = f"lines {line} to {last}: {answer}"

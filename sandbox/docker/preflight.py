@@ -8,7 +8,7 @@ from sandbox.definitions import BASE_IMAGE, Agent
 from sandbox.docker.containers import check_runtime, find_image
 from sandbox.docker.engine import connect
 from sandbox.docker.proxy import is_allowed
-from sandbox.errors import BackendError, PrivilegedAgentRefused
+from sandbox.errors import BackendError
 from sandbox.host.gpus import check_count
 from sandbox.isolation import Isolation
 
@@ -30,9 +30,9 @@ def require_runnable(agent: Agent, isolation: Isolation, allowed_hosts: Collecti
 
 
 def refuse_privileged(agent: Agent, *, allowed: bool) -> None:
-    """Raise `PrivilegedAgentRefused` if the agent needs a privileged container and the operator does not allow that."""
+    """Raise `BackendError` if the agent needs a privileged container and the operator does not allow that."""
     if agent.privileged and not allowed:
-        raise PrivilegedAgentRefused(
+        raise BackendError(
             f"agent {agent.name!r} requests a privileged container, which can take over this machine: "
             "allow it with --allow-privileged, or remove `privileged` and use a runtime such as sysbox-runc"
         )

@@ -35,10 +35,6 @@ BESIDE = ("-wal", "-journal")
 _AGAIN = 3
 
 
-class CheckpointTooLarge(BackendError):
-    """The session of an agent and its folders are larger than a checkpoint may be."""
-
-
 class CheckpointStopped(Exception):
     """A checkpoint was given up, because the run has ended."""
 
@@ -67,7 +63,7 @@ def pack(
         give_up: asked all the time; if it returns something true, the work is stopped.
 
     Raises:
-        CheckpointTooLarge: the session and the folders `ALWAYS` are larger than that, or have too many files.
+        BackendError: the session and the folders `ALWAYS` are larger than that, or have too many files.
         CheckpointStopped: `give_up` said so.
         OSError: the home is gone, or the disk is full.
     """
@@ -92,7 +88,7 @@ def pack(
                     left_out += 1
                 elif length > room or files + len(whole) > MOST_FILES:
                     if needed:
-                        raise CheckpointTooLarge(
+                        raise BackendError(
                             f"its session, {', '.join(f'{each}/' for each in ALWAYS)} have more than "
                             f"{size(most_bytes)} or {MOST_FILES:,} files"
                         )

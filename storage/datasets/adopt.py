@@ -40,10 +40,6 @@ PARTS = ("public", "private")
 _READERS = 8  # files read at the same time; disks and hashing are busy with that
 
 
-class NotAdoptable(UserError):
-    """A directory does not have the complete prepared data of a competition."""
-
-
 @dataclass(frozen=True)
 class Found:
     """A file to adopt: its part, its path in the part, its size in bytes, and its time of change in nanoseconds."""
@@ -95,7 +91,7 @@ def adopt(
         on_progress: called after each file.
 
     Raises:
-        NotAdoptable: files are missing, or something is neither a file nor a folder.
+        UserError: files are missing, or something is neither a file nor a folder.
         ChecksumMismatch: files differ from the published ones.
     """
     files = list_files(folder)
@@ -124,7 +120,7 @@ def adopt(
 def list_files(folder: Path) -> list[Found]:
     """All files of both parts, sorted by part and path, without descriptions. Links to files and folders are followed.
 
-    Raises `NotAdoptable` for a link that leads nowhere or in a circle, and for what is neither a file nor a folder.
+    Raises `UserError` for a link that leads nowhere or in a circle, and for what is neither a file nor a folder.
     """
     return sorted(
         (each for part in PARTS for each in _below(folder / part, part, "", ())),
@@ -135,7 +131,7 @@ def list_files(folder: Path) -> list[Found]:
 def _below(folder: Path, part: str, prefix: str, above: tuple[str, ...]) -> Iterator[Found]:
     here = os.path.realpath(folder)
     if here in above:
-        raise NotAdoptable(f"{folder} is a link to a folder that contains it")
+        raise UserError(f"{folder} is a link to a folder that contains it")
     try:
         entries = list(os.scandir(folder))
     except FileNotFoundError:
@@ -148,18 +144,18 @@ def _below(folder: Path, part: str, prefix: str, above: tuple[str, ...]) -> Iter
                 found = entry.stat()
                 yield Found(part, prefix + entry.name, found.st_size, found.st_mtime_ns)
         else:
-            raise NotAdoptable(f"{entry.path} is neither a file nor a folder, or a link that leads nowhere")
+            raise UserError(f"{entry.path} is neither a file nor a folder, or a link that leads nowhere")
 
 
 def require_complete(files: list[Found], competition: Competition, folder: Path) -> None:
-    """Require both parts, and every file that has a published MD5. Raises `NotAdoptable` naming what is missing."""
+    """Require both parts, and every file that has a published MD5. Raises `UserError` naming what is missing."""
     there = {f"{each.part}/{each.path}" for each in files}
     parts = [part for part in PARTS if any(each.part == part for each in files)]
     missing = [f"{part}/" for part in PARTS if part not in parts]
     expected = competition.facts.checksums.prepared
     missing += sorted(path for path in expected if path.split("/")[0] in parts and path not in there)
     if missing:
-        raise NotAdoptable(f"{listed(missing)} missing in {folder}")
+        raise UserError(f"{listed(missing)} missing in {folder}")
 
 
 def require_published(competition: Competition, folder: Path) -> None:

@@ -68,7 +68,7 @@ def cluster(
 
     Raises:
         ClusterError: no scheduler answers at `address`.
-        CodeMismatch: workers run other code or other versions of libraries than this process.
+        UserError: workers run other code or other versions of libraries than this process.
     """
     from storage.datasets.cluster_access import guard_dashboard
     from storage.datasets.workers import WorkerSetup, declaring_at_once
@@ -248,7 +248,7 @@ class DaskExecutor:
 
         Raises:
             ClusterError: the workers or the scheduler are lost.
-            CodeMismatch: a worker runs other code or other versions of libraries than this process.
+            UserError: a worker runs other code or other versions of libraries than this process.
         """
         from concurrent.futures import CancelledError
 

@@ -111,10 +111,6 @@ class Preparable(Protocol):
         ...
 
 
-class CodeMismatch(UserError):
-    """A process has imported other code or other versions of libraries than the one that sent the job."""
-
-
 @dataclass(frozen=True)
 class Job:
     """A dataset to prepare, as small values that can be sent to workers.
@@ -162,7 +158,7 @@ def load_competition(job: Job) -> Preparable:
     """Load the competition of a job from its folder, or from the registry by its id."""
     competition = Competition.load(Path(job.folder)) if job.folder else registry.get(job.competition_id)
     if job.code and _loaded_code(competition) != job.code:
-        raise CodeMismatch(
+        raise UserError(
             f"a process on {socket.gethostname()} has imported other code of {competition.id} than there is now; "
             "restart it, or the Dask workers"
         )

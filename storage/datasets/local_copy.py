@@ -24,12 +24,6 @@ from storage.writers import IN_FLIGHT, UPLOADS, HashingWriter, StoreError, read_
 _RANGE = 8 << 20  # bytes of one request; larger files are fetched with several requests at a time
 
 
-class DamagedFile(StoreError):
-    """A file in the store is missing or differs from the prepared one."""
-
-    kind = "damaged data"
-
-
 @contextlib.contextmanager
 def local_copy(
     store: Store,
@@ -118,7 +112,7 @@ def fetch_all(store: Store, url: str, files: Iterable[tuple[str, int, str]], fol
     """Fetch files (path below `url`, bytes, BLAKE3) to the same paths below `folder`, and make them read-only.
 
     Existing files of the right size are skipped, because only complete and verified files get their final name. Memory
-    does not depend on the number of files or on their size. Raises `DamagedFile`.
+    does not depend on the number of files or on their size. Raises `StoreError`.
     """
     root = store.top.path(store.relative(url))
     todo = (
@@ -173,7 +167,11 @@ def _reading(file: _File) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError as error:
-        raise DamagedFile(f"{file.source} is missing in the store; prepare it again") from error
+        raise _damaged(f"{file.source} is missing in the store") from error
+
+
+def _damaged(text: str) -> StoreError:
+    return StoreError(f"{text}; prepare it again").of_kind("damaged data")
 
 
 class _Draft:
@@ -210,9 +208,9 @@ class _Draft:
         return self._writer.count >= self._file.bytes
 
     def keep(self) -> None:
-        """Give it its name. Raises `DamagedFile` if its hash is wrong."""
+        """Give it its name. Raises `StoreError` if its hash is wrong."""
         if self._writer.written().hash != self._file.hash:
-            raise DamagedFile(f"{self._file.source} differs from the prepared file (by its hash); prepare it again")
+            raise _damaged(f"{self._file.source} differs from the prepared file (by its hash)")
         self._sink.close()
         self._path.chmod(0o444)
         self._path.replace(self._file.target)

@@ -21,7 +21,7 @@ from typing import Any
 
 from distributed.diagnostics.plugin import WorkerPlugin
 
-from storage.datasets.job import CodeMismatch
+from common.errors import UserError
 
 ONE_MACHINE = "mlebench"
 """Name of workers that share the memory of one machine among them: they are mlebench-0, mlebench-1 and so on."""
@@ -61,7 +61,7 @@ class Environment:
     versions: tuple[tuple[str, str], ...]
 
     def require(self) -> None:
-        """Raise `CodeMismatch` unless this process has the same environment."""
+        """Raise `UserError` unless this process has the same environment."""
         mine = environment()
         if mine == self:
             return
@@ -72,7 +72,7 @@ class Environment:
             if version != theirs.get(name)
         ]
         what = ", ".join(found) or "other code than this process"
-        raise CodeMismatch(f"a Dask worker on {socket.gethostname()} has imported {what}; restart the workers")
+        raise UserError(f"a Dask worker on {socket.gethostname()} has imported {what}; restart the workers")
 
 
 @cache  # global, because modules are imported once a process

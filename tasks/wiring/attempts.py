@@ -91,18 +91,14 @@ def finished_run(store: Store, attempt: Attempt) -> RunRecord | None:
     return None if attempt.replaces is not None and str(record.finished_at) == attempt.replaces else record
 
 
-class RunDiffers(UserError):
-    """The group has the run already, made under other conditions."""
-
-
 def require_replaceable(context: RunContext, attempt: Attempt) -> None:
-    """Raise `RunDiffers` if the attempt would replace a result of other conditions, unless the request overwrites.
+    """Raise `UserError` if the attempt would replace a result of other conditions, unless the request overwrites.
 
     Runs that were lost or cancelled have no result, and are made again.
     """
     record = _other_result(context.store, attempt)
     if record is not None and not context.request.overwrite:
-        raise RunDiffers(
+        raise UserError(
             f"run group {context.request.run_group} has {attempt.name} already, made under other conditions: "
             f"{'; '.join(differences(context, record, attempt))}. Choose another --run-group, or replace the run with "
             "--overwrite"

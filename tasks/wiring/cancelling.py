@@ -41,10 +41,6 @@ _PROCESS_STARTED = time.time()  # about; what was cancelled before is run again
 _EXIT_SECONDS = 30.0  # for the end of a process
 
 
-class RunCancelled(UserError):
-    """The run was cancelled by `mlebench cancel`."""
-
-
 @dataclass(frozen=True)
 class RunSelection:
     """Runs of a group to cancel: all, those of a competition, or the one with a seed."""
@@ -97,15 +93,15 @@ def is_cancelled(attempt: Attempt) -> bool:
 
 
 def require_not_cancelled(attempt: Attempt) -> None:
-    """Raise `RunCancelled` if somebody has cancelled this run."""
+    """Raise `UserError` if somebody has cancelled this run."""
     if is_cancelled(attempt):
-        raise RunCancelled("cancelled by `mlebench cancel`; run the group again to make it")
+        raise UserError("cancelled by `mlebench cancel`; run the group again to make it")
 
 
 def store_cancelled(run: ActiveRun, handle: RunHandle, result: RunResult, number: int) -> NoReturn:
     """End a run whose agent was stopped by a user. What a cancelled run has handed in is kept.
 
-    Raises `RunCancelled`, or, if this process is being ended, the error that ends it.
+    Raises `UserError`, or, if this process is being ended, the error that ends it.
     """
     if not is_cancelled(run.attempt):
         raise termination_reason(KeyboardInterrupt())

@@ -53,7 +53,7 @@ class Workers:
 
         Raises:
             ClusterError: they cannot be reached, or the flow run has ended.
-            CodeMismatch: they run other code or other versions of libraries than this process.
+            UserError: they run other code or other versions of libraries than this process.
         """
         with self._lock:
             if not self._address and not self._ended:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import preparing
+from benchmarks import measure, preparing
 from benchmarks.folders import fresh
 from benchmarks.measure import Sample, compare, quickest
 
@@ -35,5 +35,5 @@ def test_other_bytes_make_the_times_worthless(tmp_path: Path) -> None:
         (tmp_path / name / "public").mkdir(parents=True)
         (tmp_path / name / "public" / "a.csv").write_text(content)
     (tmp_path / "ours" / "public" / "description.md").write_text("")
-    with pytest.raises(preparing.Different, match="differs"):
+    with pytest.raises(measure.DifferentResult, match="differs"):
         preparing._check(tmp_path / "ours", tmp_path / "theirs")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from common.errors import UserError
 from common.settings import get_settings
 from flows.cli import main
 from tests.agents import write_agent
@@ -88,12 +89,12 @@ def test_whoever_insists_leaves_a_trace(tmp_path: Path, run: Run, capfd: pytest.
 
 def test_a_task_of_a_worker_refuses_too(tmp_path: Path, agent: Path, run: Run) -> None:
     from tasks.agent_run import run_agent
-    from tasks.wiring.attempts import RunDiffers, attempts_of
+    from tasks.wiring.attempts import attempts_of
     from tasks.wiring.context import RunContext
     from tasks.wiring.requests import RunRequest
 
     assert run()[0] == 0
     request = RunRequest(agent=str(agent), run_group="g", store=str(tmp_path / "store"), time_limit_seconds=60)
     (attempt,) = attempts_of(RunContext.of(request), "diabetes")
-    with pytest.raises(RunDiffers, match="is now 1 minute"):
+    with pytest.raises(UserError, match="is now 1 minute"):
         run_agent(attempt)

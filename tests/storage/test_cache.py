@@ -14,8 +14,9 @@ import pytest
 
 import storage.cache as cache_module
 from common import processes
+from common.errors import UserError
 from storage import uses
-from storage.cache import Cache, CacheFull
+from storage.cache import Cache
 
 ROOT = Path(__file__).parents[2]
 USE = """
@@ -304,13 +305,13 @@ def test_two_that_were_interrupted_do_not_wait_for_each_others_half(cache: Cache
 def test_what_no_end_of_a_use_could_make_room_for_is_refused_at_once(cache: Cache) -> None:
     with (
         cache.use("a", "a", 60, bytes_of(60)),
-        pytest.raises(CacheFull, match="make room"),
+        pytest.raises(UserError, match="make room"),
         cache.use("b", "b", 101, fill_not),
     ):
         pass
     with (
         cache.use("a", "a", 60, fill_not),
-        pytest.raises(CacheFull, match="make room"),
+        pytest.raises(UserError, match="make room"),
         Cache(cache.folder, cache.limit, patience=0).use("b", "b", 60, fill_not),
     ):
         pass
@@ -318,7 +319,7 @@ def test_what_no_end_of_a_use_could_make_room_for_is_refused_at_once(cache: Cach
 
 def test_a_disk_without_room_is_said_before_anything_is_copied(cache: Cache) -> None:
     with (
-        pytest.raises(CacheFull, match="MLEBENCH_SCRATCH"),
+        pytest.raises(UserError, match="MLEBENCH_SCRATCH"),
         Cache(cache.folder, 1 << 60).use("a", "a", 1 << 59, fill_not),
     ):
         pass

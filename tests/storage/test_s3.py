@@ -20,7 +20,7 @@ from storage.dataset import Dataset
 from storage.datasets import prepare
 from storage.datasets.commit import MARKER
 from storage.datasets.job import Job
-from storage.datasets.local_copy import DamagedFile, local_copy
+from storage.datasets.local_copy import local_copy
 from storage.datasets.materialise import Serial, materialise
 from storage.remote import S3Options, configure, is_transient
 from storage.runs.evidence.seal import find_strangers
@@ -175,7 +175,7 @@ class TestLocalCopies:
         size = len(prepared_store.read(url))
         prepared_store.write(url, b"x" * size)
         with (
-            pytest.raises(DamagedFile, match=r"sample_submission\.csv differs from the prepared file"),
+            pytest.raises(StoreError, match=r"sample_submission\.csv differs from the prepared file"),
             local_copy(prepared_store, DIGITS, "public", cache),
         ):
             pass

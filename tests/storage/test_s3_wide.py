@@ -17,10 +17,10 @@ from competitions import registry
 from competitions.preparing.declaration import Preparation
 from competitions.preparing.download import Download
 from storage.datasets.execute import execute
-from storage.datasets.local_copy import DamagedFile, fetch_all
+from storage.datasets.local_copy import fetch_all
 from storage.datasets.plan import group_copies
 from storage.store import Store
-from storage.writers import IN_FLIGHT, UPLOADS, WHOLE, Destination
+from storage.writers import IN_FLIGHT, UPLOADS, WHOLE, Destination, StoreError
 from tests.s3.fixtures import Bucket, FaultyBucket
 from tests.waiting import until
 
@@ -120,7 +120,7 @@ class TestFetching:
         def fetch() -> None:
             try:
                 fetch_all(store, store.url("data"), files(), tmp_path)
-            except DamagedFile as error:
+            except StoreError as error:
                 failed.append(error)
 
         thread = started(fetch)
@@ -156,6 +156,6 @@ class TestFetching:
     def test_a_large_file_that_was_changed_is_found(self, s3: Bucket, tmp_path: Path) -> None:
         store, content = Store(s3.url), bytes(20 * MIB)
         store.write(store.url("data", "large"), content[:-1] + b"x")
-        with pytest.raises(DamagedFile, match="large differs"):
+        with pytest.raises(StoreError, match="large differs"):
             fetch_all(store, store.url("data"), [("large", len(content), blake3(content).hexdigest())], tmp_path)
         assert not list(tmp_path.iterdir())

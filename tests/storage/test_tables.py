@@ -15,7 +15,8 @@ import pytest
 from storage.columns import Column
 from storage.schemas import METADATA_KEY, SCHEMA_VERSION, TABLES, Table, arrow_schema
 from storage.store import Store
-from storage.tables import TableError, read_table, write_frame, write_table
+from storage.tables import read_table, write_frame, write_table
+from storage.writers import StoreError
 
 PROCESS = {"run_id": "one", "competition_id": "x", "seed": 0, "agent": "a", "exit_code": 0, "gpus": None}
 DOCKER = {
@@ -99,13 +100,13 @@ class TestGroupsAgree:
 
 class TestWhatDoesNotFitIsRefused:
     def test_an_unknown_column_with_the_nearest_name(self, store: Store) -> None:
-        with pytest.raises(TableError, match=r"table grades has no column scores\. Did you mean score"):
+        with pytest.raises(StoreError, match=r"table grades has no column scores\. Did you mean score"):
             write_table(store, "grades", "a", [{**GRADE, "scores": 1.0}])
         assert store.glob("tables/*/*/*") == []
 
     def test_a_damaged_file_by_its_name(self, store: Store) -> None:
         store.write(store.url("tables", "grades", "run_group=a", "part-0.parquet"), b"PAR1")
-        with pytest.raises(TableError, match=r"run_group=a/part-0\.parquet in .* is damaged"):
+        with pytest.raises(StoreError, match=r"run_group=a/part-0\.parquet in .* is damaged"):
             read_table(store, "grades")
 
     @pytest.mark.parametrize(
@@ -124,7 +125,7 @@ class TestWhatDoesNotFitIsRefused:
         pq.write_table(content, buffer := io.BytesIO())
         name = "tables/grades/run_group=a/part-0.parquet"
         store.write(store.url(name), buffer.getvalue())
-        with pytest.raises(TableError) as caught:
+        with pytest.raises(StoreError) as caught:
             read_table(store, "grades")
         assert f"{name} in {store.root} {says}" in str(caught.value)
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from common.errors import Kind
 from competitions.errors import DownloadError
 from storage.sources.kaggle.credentials import redact
-
-if TYPE_CHECKING:
-    from common.causes import Kind
 
 CREDENTIALS = (
     "provide Kaggle credentials in one of three ways: a token in the environment variable KAGGLE_API_TOKEN, the "
@@ -31,12 +29,6 @@ class NoCredentials(KaggleError):
 
 class RulesNotAccepted(KaggleError):
     """The account has not accepted the competition's rules."""
-
-    kind = "refused"
-
-
-class Refused(KaggleError):
-    """Kaggle rejected the request for another reason."""
 
     kind = "refused"
 
@@ -71,7 +63,9 @@ def final_error(what: str, page: str, error: Exception) -> KaggleError | None:
     status, message = status_of(error)
     if status is None:
         if "CERTIFICATE_VERIFY_FAILED" in str(error):
-            return Refused(f"{what}: Kaggle's certificate cannot be verified; is there a proxy? Set REQUESTS_CA_BUNDLE")
+            return _refused(
+                f"{what}: Kaggle's certificate cannot be verified; is there a proxy? Set REQUESTS_CA_BUNDLE"
+            )
         return None
     if status == 401:
         return NoCredentials(f"Kaggle does not accept the credentials; {CREDENTIALS}")
@@ -79,7 +73,7 @@ def final_error(what: str, page: str, error: Exception) -> KaggleError | None:
         return RulesNotAccepted(f"{what}: the competition's rules are not accepted yet; accept them at {page}/rules")
     if status == 403:
         said = f" ({message})" if message else ""
-        return Refused(
+        return _refused(
             f"{what}: Kaggle refuses it to this account{said}; see {page}, and whether the rules at {page}/rules are "
             "accepted"
         )
@@ -87,7 +81,11 @@ def final_error(what: str, page: str, error: Exception) -> KaggleError | None:
         return NotFound(f"{what}: Kaggle has nothing of that name; see {page}")
     if status in (408, 429) or status >= 500:
         return None
-    return Refused(f"{what}: Kaggle answered {status}{f' ({message})' if message else ''}; see {page}")
+    return _refused(f"{what}: Kaggle answered {status}{f' ({message})' if message else ''}; see {page}")
+
+
+def _refused(text: str) -> KaggleError:
+    return KaggleError(text).of_kind("refused")
 
 
 def describe(error: Exception) -> str:

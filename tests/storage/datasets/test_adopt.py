@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from common.errors import UserError
 from competitions import registry
 from competitions.competition import Competition
 from storage.dataset import Dataset
-from storage.datasets.adopt import NotAdoptable, adopt, prepared_folder
+from storage.datasets.adopt import adopt, prepared_folder
 from storage.datasets.current import find, read_current
 from storage.datasets.prepared import is_prepared, made_by_other_code
 from storage.datasets.verify import ChecksumMismatch, is_verified, read_manifest, verify
@@ -103,14 +104,14 @@ def test_what_differs_is_named_and_nothing_is_written(store: Store, published: P
 def test_what_is_missing_is_named(store: Store, published: Path, digits: Competition, missing: str) -> None:
     path = published / missing
     shutil.rmtree(path) if path.is_dir() else path.unlink()
-    with pytest.raises(NotAdoptable, match=f"{missing}.* missing in"):
+    with pytest.raises(UserError, match=f"{missing}.* missing in"):
         adopt(store, digits, published)
 
 
 @pytest.mark.parametrize("target", ["nowhere", "."])
 def test_links_without_an_end(store: Store, published: Path, digits: Competition, target: str) -> None:
     (published / "public" / "more").symlink_to(target)
-    with pytest.raises(NotAdoptable, match="a link"):
+    with pytest.raises(UserError, match="a link"):
         adopt(store, digits, published)
 
 

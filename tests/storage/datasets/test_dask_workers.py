@@ -17,11 +17,12 @@ import psutil
 import pytest
 from distributed.security import Security
 
+from common.errors import UserError
 from common.guard import basic, new_credential
 from competitions.competition import Competition
 from storage.datasets import workers
 from storage.datasets.cluster import ClusterError, DaskExecutor, cluster, connect
-from storage.datasets.job import CodeMismatch, Job
+from storage.datasets.job import Job
 from storage.datasets.materialise import materialise
 from storage.datasets.workers import ONE_MACHINE, WorkerSetup
 from tests.certificates import self_signed
@@ -48,7 +49,7 @@ class TestTheSameCode:
             file.write("\n# Another version.\n")
         with (
             DaskProcesses(tmp_path, 1, root=other) as (address, _),
-            pytest.raises(CodeMismatch, match=r"a Dask worker on .* imported other code than .*; restart the workers"),
+            pytest.raises(UserError, match=r"a Dask worker on .* imported other code than .*; restart the workers"),
         ):
             list(DaskExecutor(address).map(_pid, [1]))
 
@@ -63,7 +64,7 @@ class TestTheSameCode:
         mine = workers.environment()
         versions = tuple((name, "1.0" if name == "pandas" else version) for name, version in mine.versions)
         monkeypatch.setattr(workers, "environment", lambda: replace(mine, versions=versions))
-        with pytest.raises(CodeMismatch, match=r"has imported pandas [\d.]+ instead of 1\.0; restart the workers"):
+        with pytest.raises(UserError, match=r"has imported pandas [\d.]+ instead of 1\.0; restart the workers"):
             list(DaskExecutor(address).map(_pid, [1]))
 
     def test_a_prepare_that_changed_after_its_import_is_refused(
@@ -79,9 +80,7 @@ class TestTheSameCode:
         first = materialise(job("first"), executor=DaskExecutor(address)).to_pandas()
         with (folder / "prepare.py").open("a") as file:
             file.write("\nCHANGED = True\n")
-        with pytest.raises(
-            CodeMismatch, match="imported other code of digits than there is now; restart it, or the Dask"
-        ):
+        with pytest.raises(UserError, match="imported other code of digits than there is now; restart it, or the Dask"):
             materialise(job("second"), executor=DaskExecutor(address))
         assert not (tmp_path / "second" / "commit.json").exists()
         with cluster(workers=1) as fresh:

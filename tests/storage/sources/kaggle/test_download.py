@@ -173,7 +173,11 @@ def refuse(message: str) -> Callable[[KaggleServer], None]:
     ("spoil", "kind", "says"),
     [
         (refuse(RULES), errors.RulesNotAccepted, rf"accept them at https://www.kaggle.com/competitions/{ID}/rules"),
-        (refuse("Phone verification is required"), errors.Refused, rf"\(Phone verification is required\); see .*{ID}"),
+        (
+            refuse("Phone verification is required"),
+            errors.KaggleError,
+            rf"\(Phone verification is required\); see .*{ID}",
+        ),
         (lambda server: server.archives.clear(), errors.NotFound, rf"see https://www.kaggle.com/competitions/{ID}"),
         (lambda server: setattr(server, "token", "another"), errors.NoCredentials, "one of three ways"),
     ],
