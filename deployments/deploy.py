@@ -56,7 +56,7 @@ def deployments() -> list[RunnerDeployment]:
 def _deployment(flow: Any, name: str, tags: list[str], **more: Any) -> RunnerDeployment:
     from prefect.deployments.runner import EntrypointType
 
-    from flows.fleet.setup import entrypoint
+    from flows.fleet.registration import entrypoint
 
     found: RunnerDeployment = flow.to_deployment(
         name,

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Protocol, Self
+from typing import Protocol
 
 from prefect import flow, runtime
 
 from common.units import counted
 from flows.fleet.local import LocalAttempts
 from flows.fleet.notifications import GROUP_FINISHED, Message, announce
-from flows.fleet.pool import PoolAttempts
-from flows.fleet.setup import Priority
 from flows.grading import finish_group
 from flows.integrity import integrity
 from flows.watching.naming import request_name
@@ -28,20 +26,15 @@ from tasks.wiring.storing import remove_leftovers
 class Attempts(Protocol):
     """Where attempts are made: in this process, or in a work pool."""
 
-    def __enter__(self) -> Self: ...
-    def __exit__(self, *error: object) -> None: ...
     def add(self, attempt: Attempt) -> None:
         """Have an attempt made and graded, unless that is done."""
 
-    def outcomes(self) -> dict[str, Outcome]:
-        """Wait for all attempts; returns their outcomes by name."""
-
 
 @flow(name="evaluate", flow_run_name=lambda: f"evaluate {request_name()}")
-def evaluate(
-    competition_ids: list[str], request: RunRequest, pool: str | None = None, priority: Priority = "normal"
-) -> list[Outcome]:
+def evaluate(competition_ids: list[str], request: RunRequest) -> list[Outcome]:
     """Run an agent on prepared competitions with several seeds, grade its submissions, and report on the group.
+
+    This process makes the attempts; `full_benchmark` can also have a work pool make them.
 
     Runs and grades that are already in the store under the same content key are reused. Raises `PartlyFailed` at the
     end if a run could not be made or graded. An agent that crashes or times out is a result, not a failure.
@@ -49,8 +42,6 @@ def evaluate(
     Args:
         competition_ids: The prepared competitions.
         request: The agent, the group, and the conditions of its runs.
-        pool: The work pool whose workers make the attempts. None: this process makes them.
-        priority: Of the attempts among those of other groups in the work pool.
     """
     wait_for_server()
     context = RunContext.of(request)
@@ -59,16 +50,11 @@ def evaluate(
         forget_cancelling(request)
     note_plan(context.store, request, competition_ids)
     failed: dict[str, Outcome] = {}
-    with attempts_in(pool, context, priority) as attempts:
+    with LocalAttempts(context) as attempts:
         for name in competition_ids:
             add_all(attempts, context, name, failed)
         outcomes = attempts.outcomes() | failed
     return finish_runs(context, outcomes)
-
-
-def attempts_in(pool: str | None, context: RunContext, priority: Priority) -> Attempts:
-    """Where the attempts of a request are made: in the work pool, or without one in this process."""
-    return LocalAttempts(context) if pool is None else PoolAttempts(pool, context, priority)
 
 
 def add_all(attempts: Attempts, context: RunContext, competition_id: str, failed: dict[str, Outcome]) -> None:

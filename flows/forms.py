@@ -11,7 +11,7 @@ from common.errors import UserError
 from common.settings import get_settings
 from competitions import registry
 from competitions.editions import Edition
-from flows.fleet.setup import Priority
+from flows.fleet.queues import Priority
 from sandbox import backends
 from sandbox.definitions import list_agents, load_agent, variants_of
 from sandbox.isolation import Isolation, Network

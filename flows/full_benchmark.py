@@ -18,7 +18,7 @@ from prefect.settings import PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settin
 from flows.credentials import require_agent_credentials
 from flows.evaluate import add_all, evaluate, finish_runs
 from flows.fleet.pool import PoolAttempts
-from flows.fleet.setup import Priority
+from flows.fleet.queues import Priority
 from flows.prepare import Preparing, prepare, prepare_each
 from flows.watching.naming import request_name
 from flows.watching.outcome import Outcome, PartlyFailed, show_outcomes

@@ -15,6 +15,7 @@ from common.errors import UserError
 from common.markdown import Markdown
 from common.settings import get_settings
 from flows.fleet.notifications import NIGHTLY_FAILED, Message, announce
+from flows.fleet.registration import register
 from flows.forms import AgentName, Data, Seeds, Split, chosen_ids, group_part, run_request
 from flows.full_benchmark import full_benchmark
 from flows.watching.naming import agent_name, chosen_name, parameters
@@ -85,6 +86,8 @@ def nightly(
     with _announced(group):
         with agents_time_limit(LONGEST, "the nightly"):
             pool = get_settings().agent_pool
+            if pool is not None:
+                register(pool)
             full_benchmark.fn(
                 ids, request, data.raw_dir, skip_verification=data.skip_verification, pool=pool, priority="high"
             )

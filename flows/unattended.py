@@ -10,6 +10,7 @@ from prefect import flow, runtime
 
 from common.settings import get_settings
 from competitions.editions import Choice
+from flows.fleet.registration import register
 from flows.forms import AgentName, Archives, Data, Execution, Seeds, Split, chosen_ids, group_part, run_request
 from flows.full_benchmark import full_benchmark
 from flows.grading import finish_group, outcomes_of, submit_grade
@@ -64,6 +65,8 @@ def benchmark(
     ids = chosen_ids(split, competition_ids)
     request = run_request(agent, _group(), seeds, data, execution)
     pool = execution.pool or get_settings().agent_pool
+    if pool is not None:
+        register(pool)
     return full_benchmark.fn(
         ids,
         request,

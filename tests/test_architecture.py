@@ -7,6 +7,7 @@ import itertools
 import re
 import subprocess
 import sys
+from collections.abc import Collection, Mapping
 from functools import cache
 from pathlib import Path
 
@@ -124,6 +125,65 @@ def test_the_table_of_folders_says_the_same() -> None:
         names = set(re.findall(r"`(\w+)`", known)) | ({"."} if known.startswith("top") else set())
         table.setdefault(room, {})[name or "."] = names
     assert table == FOLDERS
+
+
+CIRCLES: list[set[str]] = [
+    {"benchmarks.simulation.pipeline", "benchmarks.simulation.pool"},
+]
+"""Modules that import each other, directly or through others. None may come; those that are broken leave the list."""
+
+
+def files_by_module() -> dict[str, Path]:
+    paths = [path for room in ROOMS for path in modules(room)]
+    names = [".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__") for path in paths]
+    return dict(zip(names, paths, strict=True))
+
+
+def imports_of(tree: ast.AST, known: Collection[str]) -> set[str]:
+    """The modules among `known` that code imports, also within functions, but not only for the type checker."""
+    imported: set[str] = set()
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            continue
+        if isinstance(node, ast.Import):
+            imported |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names = {f"{node.module}.{alias.name}" for alias in node.names}
+            imported |= {name if name in known else node.module for name in names}
+        imported |= imports_of(node, known)
+    return imported & set(known)
+
+
+def circles(graph: Mapping[str, Collection[str]]) -> list[set[str]]:
+    """The strongly connected components of more than one node, sorted by their first node."""
+
+    def reached(start: str, edges: Mapping[str, Collection[str]]) -> set[str]:
+        seen, todo = {start}, [start]
+        while todo:
+            new = set(edges[todo.pop()]) - seen
+            seen |= new
+            todo += new
+        return seen
+
+    backwards = {name: {other for other in graph if name in graph[other]} for name in graph}
+    components: list[set[str]] = []
+    for name in sorted(graph):
+        if not any(name in component for component in components):
+            components.append(reached(name, graph) & reached(name, backwards))
+    return [component for component in components if len(component) > 1]
+
+
+def test_circles_are_found() -> None:
+    graph = {"a": ["b"], "b": ["c"], "c": ["b", "d"], "d": [], "e": ["a", "f"], "f": ["e"]}
+    assert circles(graph) == [{"b", "c"}, {"e", "f"}]
+    code = "import a\nif TYPE_CHECKING:\n    import b\ndef f():\n    from c import d\n    from c import x"
+    assert imports_of(ast.parse(code), ["a", "b", "c", "c.d"]) == {"a", "c", "c.d"}
+
+
+def test_no_modules_import_each_other() -> None:
+    files = files_by_module()
+    graph = {name: imports_of(ast.parse(path.read_text("utf-8")), files) - {name} for name, path in files.items()}
+    assert circles(graph) == CIRCLES
 
 
 @pytest.mark.parametrize("room", FOLDERS)

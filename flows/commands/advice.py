@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 
+from storage.dataset import Dataset
 from storage.store import Store, root_url
 
 
@@ -20,3 +22,11 @@ def advised(command: str, store: Store | str) -> str:
     if root == root_url(get_settings().store):
         return command
     return f"{command} --store {shlex.quote(str(local_path(root) or root))}"
+
+
+def renewing(datasets: Sequence[Dataset], store: Store) -> str:
+    """A command that renews datasets that were made by other code: the first ones, of one edition."""
+    edition = datasets[0].edition
+    names = [f"-c {each.competition_id}" for each in datasets if each.edition == edition][:5]
+    option = "" if edition == "v1" else f" --edition {edition}"
+    return advised(f"mlebench prepare {' '.join(names)}{option} --renew", store)

@@ -17,17 +17,17 @@ Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]
 
 @click.command("completion")
 @click.argument("shell", type=click.Choice(SHELLS))
-def command(shell: str) -> None:
+@click.pass_context
+def command(context: click.Context, shell: str) -> None:
     """Print the script with which SHELL completes commands, options, competition ids, agents, run groups and settings.
 
     For bash, add `eval "$(mlebench completion bash)"` to ~/.bashrc; the same for zsh in ~/.zshrc; for fish, write the
     output to ~/.config/fish/completions/mlebench.fish.
     """
-    from flows.cli import cli
-
-    found = get_completion_class(shell)
-    assert found is not None, shell
-    click.echo(found(cli, {}, "mlebench", "_MLEBENCH_COMPLETE").source())
+    completion = get_completion_class(shell)
+    assert completion is not None, shell
+    mlebench = context.find_root().command
+    click.echo(completion(mlebench, {}, "mlebench", "_MLEBENCH_COMPLETE").source())
 
 
 def completing(names: Callable[[click.Context, str], Iterable[str]]) -> Completer:

@@ -36,7 +36,7 @@ def command(
     if sum(chosen) != 1:
         raise click.UsageError("choose one of --slack, --webhook, --mail, --block and --off")
     from flows.fleet import notifications
-    from flows.fleet.setup import require_server
+    from flows.fleet.queues import require_server
 
     require_server("notifications need")
     if off:

@@ -11,7 +11,7 @@ import click
 from common.errors import UserError
 from competitions import registry
 from flows.credentials import require_agent_credentials, require_downloads
-from flows.fleet.setup import Priority
+from flows.fleet.queues import Priority
 from sandbox import backends
 from sandbox.errors import UntrustedAgentRefused
 from storage.dataset import Dataset
@@ -128,7 +128,7 @@ def _downloads(benchmark: Benchmark) -> None:
 
 def _server_of_the_pool(benchmark: Benchmark) -> None:
     if benchmark.pool is not None:
-        from flows.fleet.setup import require_server
+        from flows.fleet.queues import require_server
 
         require_server()
 

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import click
 
@@ -14,13 +14,10 @@ from common.errors import UserError
 from common.units import listed
 from competitions import registry
 from competitions.editions import EDITIONS, Choice, Edition, chosen
-from flows.commands.advice import advised
+from flows.commands.advice import renewing
 from flows.commands.answers import answer, say, takes_json
 from flows.commands.options import PreparationOptions, Selection, StoreOptions, option, raw_directory, takes
 from storage.store import Store
-
-if TYPE_CHECKING:
-    from storage.dataset import Dataset
 
 
 @dataclass(frozen=True)
@@ -152,14 +149,6 @@ def show_other_code(store: Store, ids: Iterable[str] | None = None) -> None:
             f"{len(found)} prepared by other code, used as they are: {listed(found, 5)}; "
             f"`{renewing(found, store)}` compares them with what the current code makes"
         )
-
-
-def renewing(datasets: Sequence[Dataset], store: Store) -> str:
-    """A command that renews datasets that were made by other code: the first ones, of one edition."""
-    edition = datasets[0].edition
-    names = [f"-c {each.competition_id}" for each in datasets if each.edition == edition][:5]
-    option = "" if edition == "v1" else f" --edition {edition}"
-    return advised(f"mlebench prepare {' '.join(names)}{option} --renew", store)
 
 
 def _require_room(store: Store, ids: list[str]) -> None:

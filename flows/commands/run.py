@@ -178,6 +178,10 @@ def _run(benchmark: Benchmark, reuse: bool) -> int:
     def flow() -> Any:
         from flows.full_benchmark import full_benchmark
 
+        if benchmark.pool is not None:
+            from flows.fleet.registration import register
+
+            register(benchmark.pool)
         return full_benchmark(**benchmark.parameters())
 
     started = time.monotonic()

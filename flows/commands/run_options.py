@@ -10,7 +10,7 @@ import click
 
 from flows.commands.completion import AGENTS
 from flows.commands.options import RUN_GROUP, SIZE, option
-from flows.fleet.setup import Priority
+from flows.fleet.queues import Priority
 from sandbox import backends
 from sandbox.isolation import Network
 

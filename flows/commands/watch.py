@@ -24,7 +24,7 @@ def command(group: str, once: bool, storage: StoreOptions) -> int:
     The board shows which attempts wait, where the others run and what they have used, and the scores. Ctrl-C ends the
     watching only: the agents go on.
     """
-    from flows.fleet.setup import require_server
+    from flows.fleet.queues import require_server
     from storage.store import check_run_group
 
     require_server()

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
 import click
 
 from common.errors import UserError
 from common.guard import HOST
 from flows.commands.doctor import show_findings
+
+if TYPE_CHECKING:
+    from common.settings import Settings
+    from flows.diagnosis.health import Finding
+    from storage.store import Store
 
 # A worker of Prefect ends after some 45 times this without its server: a quarter of an hour.
 _QUERY_SECONDS = "20"
@@ -49,7 +56,8 @@ def command(
     for variable, value in (("MLEBENCH_AGENTS", slots), ("MLEBENCH_HOST_NAME", name)):
         if value is not None:
             os.environ[variable] = str(value)
-    from flows.fleet.setup import BEAT_SECONDS, SAFE, require_server, watch_silence
+    from flows.fleet.queues import require_server
+    from flows.fleet.registration import BEAT_SECONDS, SAFE, watch_silence
 
     os.environ |= SAFE
     # It says only that the worker lives, but to everybody who reaches it.
@@ -64,7 +72,7 @@ def command(
     settings = get_settings()
     chosen = pool or settings.agent_pool or "agents"
     require_server()
-    findings = health.check_host(settings, open_store(), docker)
+    findings = _check_host(settings, open_store(), docker)
     show_findings(findings)
     if any(each.verdict == "fail" for each in findings):
         raise UserError(f"host {settings.host_name} is not ready: see the failed checks above")
@@ -84,3 +92,18 @@ def command(
     except KeyboardInterrupt:
         click.echo(f"Worker {settings.host_name} stopped. Agents in progress go on; `mlebench cancel GROUP` ends them.")
     return 0
+
+
+def _check_host(settings: Settings, store: Store, docker: bool) -> list[Finding]:
+    """What a host of a fleet needs: the server, the store, space, memory, versions, and with `docker` an engine."""
+    from flows.diagnosis import health, server
+
+    checks: list[tuple[str, Callable[[], Finding | Iterable[Finding]]]] = [
+        ("versions", health.check_versions),
+        ("prefect", server.check_prefect),
+        ("store", lambda: health.check_store(store)),
+        ("scratch", lambda: health.check_scratch(settings)),
+        ("memory", lambda: health.check_memory(settings.agents)),
+        ("docker", lambda: health.check_docker(docker)),
+    ]
+    return [finding for about, check in checks for finding in health.guarded(about, check)]

@@ -70,7 +70,7 @@ def check_datasets(store: Store, competition_ids: Iterable[str]) -> Finding:
 
     found = made_by_other_code(store, competition_ids)
     if found:
-        from flows.commands.prepare import renewing
+        from flows.commands.advice import renewing
 
         return Finding("datasets", "warn", f"prepared by other code: {listed(found, 5)}", renewing(found, store))
     return Finding("datasets", "ok", "none was prepared by other code")
@@ -134,21 +134,6 @@ def check_memory(agents: int) -> Finding:
             f"{agents} agents run at the same time and share it; MLEBENCH_AGENTS sets their number",
         )
     return Finding("memory", "ok", text)
-
-
-def check_host(settings: Settings, store: Store, docker: bool) -> list[Finding]:
-    """What a host of a fleet needs: the server, the store, space, memory, versions, and with `docker` an engine."""
-    from flows.diagnosis.server import check_prefect
-
-    checks: list[tuple[str, Callable[[], Finding | Iterable[Finding]]]] = [
-        ("versions", check_versions),
-        ("prefect", check_prefect),
-        ("store", lambda: check_store(store)),
-        ("scratch", lambda: check_scratch(settings)),
-        ("memory", lambda: check_memory(settings.agents)),
-        ("docker", lambda: check_docker(docker)),
-    ]
-    return [each for about, check in checks for each in guarded(about, check)]
 
 
 def labels() -> list[str]:

@@ -9,7 +9,8 @@ from prefect.deployments import run_deployment
 
 from flows.fleet import again
 from flows.fleet.pool import group_tags
-from flows.fleet.setup import FLOWS, deployment_name, register
+from flows.fleet.queues import FLOWS, deployment_name
+from flows.fleet.registration import register
 
 
 def submit(pool: str, parameters: dict[str, Any]) -> None:

@@ -17,8 +17,8 @@ from common.errors import UserError
 from flows.attempt import attempt_name
 from flows.fleet import again
 from flows.fleet.hosts import online
+from flows.fleet.queues import Priority, deployment_name, label_for, queue_name
 from flows.fleet.runs import SERVER_ERRORS, explanation, host_of, shown_state
-from flows.fleet.setup import Priority, deployment_name, label_for, queue_name, register
 from flows.grading import Work, outcomes_of, submit_grade
 from flows.watching.naming import agent_name
 from flows.watching.outcome import Outcome
@@ -47,7 +47,7 @@ class _Submitted:
 
 
 class PoolAttempts:
-    """Submits attempts to a work pool and watches them. Use it in a `with` statement.
+    """Submits attempts to a registered work pool and watches them. Use it in a `with` statement.
 
     The flow runs do not depend on this process: if it ends, they go on, and another one finds them.
     """
@@ -64,7 +64,6 @@ class PoolAttempts:
         """Why no host can take the attempts that wait."""
 
     def __enter__(self) -> Self:
-        register(self._pool)
         self._own = runtime.flow_run.id
         if self._own is not None:
             with contextlib.suppress(Exception), get_client(sync_client=True) as client:  # for boards only

@@ -22,8 +22,8 @@ from flows.fleet import again
 from flows.fleet.choice import Candidate, chosen
 from flows.fleet.hosts import Advertisement, online
 from flows.fleet.notifications import BEAT_SECONDS, HOST_ALIVE, HOST_STOPPED, announce_host
+from flows.fleet.queues import FLOWS, PRIORITIES, queue_name, rank_of
 from flows.fleet.runs import agent_at
-from flows.fleet.setup import FLOWS, PRIORITIES, queue_name, rank_of
 from sandbox.host import placement
 from tasks.wiring.context import RunContext
 from tasks.wiring.host import end_superseded, need_of, run_name_of, runs_here, this_host

@@ -69,7 +69,7 @@ def test_the_server_marks_a_silent_attempt_as_crashed(fleet: Fleet) -> None:
     script = """
 import sys
 from uuid import UUID
-from flows.fleet.setup import register, watch_silence
+from flows.fleet.registration import register, watch_silence
 from prefect import get_client
 from prefect.states import Running
 watch_silence("silent", 10)

@@ -10,7 +10,7 @@ from uuid import UUID, uuid4
 
 from flows.fleet.choice import PREFERENCE_SECONDS, REATTACH_SECONDS, Candidate, chosen
 from flows.fleet.hosts import from_json, to_json
-from flows.fleet.setup import rank_of
+from flows.fleet.queues import rank_of
 from flows.fleet.worker import PAGE, further_pages
 from sandbox.host.placement import Host, Need
 

@@ -16,7 +16,7 @@ from prefect.states import Cancelling
 
 import mlebench_pipeline
 from flows.attempt import attempt
-from flows.fleet.setup import SAFE, entrypoint
+from flows.fleet.registration import SAFE, entrypoint
 from tasks.wiring.requests import Attempt, RunRequest
 from tests.docs.blocks import ROOT
 
