@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from sandbox.host.placement import Host, Need, lacks, preferred
+from sandbox.host.placement import Host, Need, lacks
 
 REATTACH_SECONDS = 300.0
 """How long an attempt is left to the host that has its agent. A host that is online takes it with its next look."""
-PREFERENCE_SECONDS = 30.0
-"""How long an attempt is left to a host that has its data and room for it: copying takes about as long."""
 
 
 @dataclass(frozen=True)
@@ -29,35 +27,30 @@ class Candidate:
     """Of its priority; lower ranks come first."""
 
 
-def chosen(me: Host, hosts: Sequence[Host], candidates: Sequence[Candidate], runs_here: frozenset[str]) -> list[UUID]:
+def chosen(
+    me: Host, free_slots: int, online: Collection[str], candidates: Sequence[Candidate], runs_here: Collection[str]
+) -> list[UUID]:
     """The attempts to take now, in this order.
 
-    First those whose agents are on this host: they need no further slot. Then by priority,
-    and of one priority those whose data are here, then the others as they were handed out, which is competition by
-    competition; only while slots are free. An attempt is
-    left to the host that has its agent, or that has its data and room for it, but not for long.
+    First those whose agents are on this host: they need no further slot. Then, only while slots are free, the others
+    that this host can make, by priority, and of one priority as they were handed out. An attempt whose agent is on
+    another host is left to that one, but not for long.
 
     Args:
         me: this host.
-        hosts: the hosts of the pool that are online.
+        free_slots: the number of its slots that nobody has or waits for.
+        online: names of the hosts of the pool that are online.
         candidates: the attempts that wait, oldest first.
         runs_here: names of the runs whose agents are on this host.
     """
-    found = [each.id for each in candidates if each.run in runs_here]
-    others = {host.name: host for host in hosts if host.name != me.name}
+    here = [candidate.id for candidate in candidates if candidate.run in runs_here]
+    others = set(online) - {me.name}
     possible = [
-        each
-        for each in candidates
-        if each.run not in runs_here
-        and not lacks(me, each.need)
-        and not (each.agent_at in others and each.waiting_seconds < REATTACH_SECONDS)
-        and not _better_elsewhere(me, list(others.values()), each)
+        candidate
+        for candidate in candidates
+        if candidate.run not in runs_here
+        and not lacks(me, candidate.need)
+        and not (candidate.agent_at in others and candidate.waiting_seconds < REATTACH_SECONDS)
     ]
-    possible.sort(key=lambda each: (each.rank, each.need.dataset not in me.datasets))  # stable
-    return found + [each.id for each in possible[: max(0, me.free_slots)]]
-
-
-def _better_elsewhere(me: Host, others: Sequence[Host], candidate: Candidate) -> bool:
-    if candidate.need.dataset in me.datasets or candidate.waiting_seconds >= PREFERENCE_SECONDS:
-        return False
-    return preferred(others, candidate.need) is not None
+    possible.sort(key=lambda candidate: candidate.rank)  # stable
+    return here + [candidate.id for candidate in possible[: max(0, free_slots)]]

@@ -14,9 +14,8 @@ if TYPE_CHECKING:
     from prefect.client.orchestration import SyncPrefectClient
 
 _PREFIX = "mlebench_host_"
-_SETS = ("labels", "backends", "datasets")
+_SETS = ("labels", "backends")
 _PAGE = 200
-_MOST_BYTES = 4500  # Prefect accepts values of 5,000 characters
 
 
 def variable_name(pool: str, host: str) -> str:
@@ -34,10 +33,7 @@ def _prefix(host: str) -> str:
 
 def to_json(pool: str, host: Host) -> dict[str, Any]:
     """The value of a host's variable."""
-    found = {"pool": pool, **asdict(host), **{name: sorted(getattr(host, name)) for name in _SETS}}
-    while len(str(found)) > _MOST_BYTES and found["datasets"]:
-        found["datasets"] = found["datasets"][: len(found["datasets"]) // 2]  # it is only a preference
-    return found
+    return {"pool": pool, **asdict(host), **{name: sorted(getattr(host, name)) for name in _SETS}}
 
 
 def from_json(value: Any, pool: str) -> Host | None:

@@ -145,7 +145,7 @@ class PoolAttempts:
         if now - self._looked_at_hosts < HOSTS_SECONDS or not self._open:
             return
         self._looked_at_hosts = now
-        need = need_of(self._context, next(iter(self._open.values())).attempt.competition_id)
+        need = need_of(self._context)
         label = frozenset({self._label})
         with contextlib.suppress(*SERVER_ERRORS), get_client(sync_client=True) as client:
             self._unplaceable = unplaceable(online(client, self._pool), replace(need, labels=label))

@@ -26,7 +26,7 @@ from flows.fleet.queues import FLOWS, PRIORITIES, queue_name, rank_of
 from flows.fleet.runs import agent_at
 from sandbox.host import placement
 from tasks.wiring.context import RunContext
-from tasks.wiring.host import end_superseded, need_of, run_name_of, runs_here, this_host
+from tasks.wiring.host import end_superseded, free_slots, need_of, run_name_of, runs_here, this_host
 from tasks.wiring.requests import Attempt
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ TEND_SECONDS = 30.0
 PAGE = 200
 """Number of flow runs in one answer of the server, at most."""
 HOSTS_SECONDS = 15.0
-"""Interval between two looks at what other hosts advertise."""
+"""Interval between two looks at which other hosts are online."""
 _logger = logging.getLogger("mlebench.worker")
 
 
@@ -56,7 +56,7 @@ class Host:
 
 
 class HostWorker(ProcessWorker):
-    """Takes the attempts that its host can make, and of these first those whose agents or data it has."""
+    """Takes the attempts that its host can make, and of these first those whose agents it has."""
 
     @classmethod
     def __dispatch_key__(cls) -> str:
@@ -71,7 +71,7 @@ class HostWorker(ProcessWorker):
             create_pool_if_not_found=False,
         )
         self._host, self._advertisement = host, Advertisement(host.pool)
-        self._others: list[placement.Host] = []
+        self._online: list[str] = []
         self._looked = float("-inf")
 
     async def _get_scheduled_flow_runs(self) -> list[WorkerFlowRunResponse]:
@@ -82,17 +82,17 @@ class HostWorker(ProcessWorker):
         me = replace(this_host(frozenset(self._host.labels)), backends=self._host.backends)
         try:
             self._look_at_hosts(me)
-        except Exception as error:  # preferences are not worth an attempt that waits
-            _logger.warning("what the hosts of the pool have is not known: %s", error)
-        here = runs_here()
+        except Exception as error:  # an attempt that waits does not depend on it
+            _logger.warning("which hosts of the pool are online is not known: %s", error)
+        here, free = runs_here(), free_slots()
 
         def choose(page: list[WorkerFlowRunResponse]) -> list[WorkerFlowRunResponse]:
             by_id = {each.flow_run.id: each for each in page}
             candidates = [_candidate(each.flow_run) for each in page]
-            return [by_id[each] for each in chosen(me, self._others, candidates, here)]
+            return [by_id[each] for each in chosen(me, free, self._online, candidates, here)]
 
         taken = choose(found)
-        if taken or len(found) < PAGE or not me.free_slots:
+        if taken or len(found) < PAGE or not free:
             return taken
         # What waits first may be nothing for this host, such as attempts that need more GPUs than it has.
         with get_client(sync_client=True) as client:
@@ -105,7 +105,7 @@ class HostWorker(ProcessWorker):
         self._looked = time.monotonic()
         with get_client(sync_client=True) as client:
             self._advertisement.show(client, me)
-            self._others = online(client, self._host.pool)
+            self._online = [host.name for host in online(client, self._host.pool)]
 
 
 def further_pages(
@@ -148,7 +148,7 @@ def _candidate(run: Any) -> Candidate:
     with contextlib.suppress(Exception):  # such as an agent that this host does not have: the attempt itself says so
         attempt = Attempt.model_validate(run.parameters["attempt"])
         name = run_name_of(attempt)
-        need = need_of(RunContext.of(attempt.request), attempt.competition_id)
+        need = need_of(RunContext.of(attempt.request))
     since = run.next_scheduled_start_time or run.expected_start_time or datetime.now(UTC)
     waiting = (datetime.now(UTC) - since).total_seconds()
     return Candidate(run.id, name, need, waiting, agent_at(run.tags), rank_of(run.work_queue_name))

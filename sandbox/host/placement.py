@@ -1,4 +1,4 @@
-"""Which hosts can take a run, and which of them should. Pure functions over what the hosts advertise."""
+"""Which hosts can take a run. Pure functions over what the hosts advertise."""
 
 from __future__ import annotations
 
@@ -18,8 +18,6 @@ class Need:
     memory_bytes: int | None = None
     labels: frozenset[str] = frozenset()
     """Labels that the operator wants the host to have, such as ``big``."""
-    dataset: str | None = None
-    """Name of the data that the run reads, as hosts advertise it."""
 
 
 @dataclass(frozen=True)
@@ -34,17 +32,6 @@ class Host:
     memory_bytes: int = 0
     labels: frozenset[str] = frozenset()
     backends: frozenset[str] = frozenset({"process", "docker"})
-    datasets: frozenset[str] = frozenset()
-    """Data of which it has a local copy."""
-    used_slots: int = 0
-    used_gpus: int = 0
-    waiting: int = 0
-    """Number of runs that wait for a slot there."""
-
-    @property
-    def free_slots(self) -> int:
-        """Number of slots that nobody has or waits for."""
-        return self.slots - self.used_slots - self.waiting
 
 
 def lacks(host: Host, need: Need) -> list[str]:
@@ -68,11 +55,6 @@ def lacks(host: Host, need: Need) -> list[str]:
     return missing
 
 
-def has_room(host: Host, need: Need) -> bool:
-    """Whether the run could start on the host now."""
-    return not lacks(host, need) and host.free_slots > 0 and host.gpus - host.used_gpus >= need.gpus
-
-
 def unplaceable(hosts: Sequence[Host], need: Need) -> str | None:
     """Why none of the hosts could ever take the run, in one line; None if one could, now or later.
 
@@ -92,19 +74,3 @@ def unplaceable(hosts: Sequence[Host], need: Need) -> str | None:
     size_of_run = (need.memory_bytes or 0) > nearest.memory_bytes or (need.cpus or 0) > nearest.cpus
     hint = "; --max-memory and --max-cpus let it have less" if size_of_run else ""
     return f"no host can take it: the nearest, {nearest.name}, lacks {' and '.join(missing)}{hint}"
-
-
-def preferred(hosts: Sequence[Host], need: Need) -> Host | None:
-    """The host to offer the run to first; None if any host that can take it is as good.
-
-    It has the data already and could start the run now: a run never waits for a host that has the data while another
-    one is free, because an agent takes hours, and copying takes minutes. Of several, it is the one that has the fewest
-    GPUs more than needed, and then the most free slots.
-
-    >>> idle, filled = Host("idle", slots=2), Host("filled", slots=2, datasets=frozenset({"digits"}))
-    >>> preferred([idle, filled], Need(dataset="digits")).name
-    'filled'
-    >>> preferred([idle, Host("full", slots=2, used_slots=2, datasets=filled.datasets)], Need(dataset="digits"))
-    """
-    ready = [host for host in hosts if need.dataset in host.datasets and has_room(host, need)]
-    return min(ready, key=lambda host: (host.gpus - need.gpus, -host.free_slots, host.name), default=None)

@@ -19,7 +19,7 @@ from sandbox.host.folder import host_folder
 from sandbox.host.placement import Host, Need
 from sandbox.host.slots import Claim, Holder, HostSlots
 from storage.dataset import Dataset
-from storage.datasets.local_copy import label_of, local_copy
+from storage.datasets.local_copy import local_copy
 from storage.runs.folders import RunFolder
 from storage.runs.tries import Tries
 from storage.store import Store
@@ -73,11 +73,10 @@ def allocated(
 
 
 def this_host(labels: frozenset[str] = frozenset()) -> Host:
-    """What this host advertises now."""
+    """What this host advertises."""
     import psutil
 
     settings, slots = get_settings(), host_slots()
-    holders = slots.holders()
     return Host(
         name=settings.host_name,
         slots=settings.agents,
@@ -85,14 +84,16 @@ def this_host(labels: frozenset[str] = frozenset()) -> Host:
         cpus=psutil.cpu_count() or 1,
         memory_bytes=psutil.virtual_memory().total,
         labels=labels,
-        datasets=frozenset(entry.label for entry in local_cache().entries() if entry.complete),
-        used_slots=len(holders),
-        used_gpus=sum(len(holder.devices) for holder in holders),
-        waiting=len(slots.waiting()),
     )
 
 
-def need_of(context: RunContext, competition_id: str) -> Need:
+def free_slots() -> int:
+    """The number of slots of this host that nobody has or waits for."""
+    slots = host_slots()
+    return get_settings().agents - len(slots.holders()) - len(slots.waiting())
+
+
+def need_of(context: RunContext) -> Need:
     """What a run of a group asks of a host, under the operator's caps."""
     request, limits = context.request, context.stated_limits
     return Need(
@@ -100,7 +101,6 @@ def need_of(context: RunContext, competition_id: str) -> Need:
         gpus=limits.gpus or 0,
         cpus=limits.cpus,
         memory_bytes=limits.memory_bytes,
-        dataset=label_of(Dataset(request.edition, competition_id), "public"),
     )
 
 

@@ -50,7 +50,7 @@ def request_of(large: Path, tmp_path: Path) -> Callable[..., RunRequest]:
 
 
 def need(request: RunRequest) -> Need:
-    return need_of(RunContext.of(request), "digits")
+    return need_of(RunContext.of(request))
 
 
 def test_without_stated_caps_a_run_goes_to_a_host_that_has_what_its_agent_asks_for(
