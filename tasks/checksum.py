@@ -53,8 +53,8 @@ def _discard_archive(store: Store, dataset: Dataset) -> None:
     """Remove the archive, unless another process uses it or will use it; that process will remove it."""
     name = dataset.competition_id
     with contextlib.ExitStack() as held:
-        for each in (download_lease(name), *(prepare_lease(Dataset(edition, name)) for edition in EDITIONS)):
-            if held.enter_context(lease(store, each, wait=False)) is None:
+        for lease_name in (download_lease(name), *(prepare_lease(Dataset(edition, name)) for edition in EDITIONS)):
+            if held.enter_context(lease(store, lease_name, wait=False)) is None:
                 return
         if not wanted(store, name):
             discard_archive(store, name)

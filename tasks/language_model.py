@@ -157,8 +157,8 @@ def language_model(name: str, policy: GatewayPolicy, api: str | None = None) -> 
 
     The budget of the policy covers all calls in the block. Raises `ModelError` if no provider serves the model.
     """
-    spoken = [each for each in ("openai", "anthropic") if api in (None, each)]
-    served = next((each for each in spoken if policy.provider_for(each, name)), None)  # type: ignore[arg-type]
+    spoken = [protocol for protocol in ("openai", "anthropic") if api in (None, protocol)]
+    served = next((protocol for protocol in spoken if policy.provider_for(protocol, name)), None)  # type: ignore[arg-type]
     if served is None:
         raise ModelError(f"no provider serves the model {name!r}; see MLEBENCH_PROVIDERS__NAME__BASE_URL and _MODELS")
     with (

@@ -106,10 +106,10 @@ def _compare(
                 if isinstance(document, Document)
             ]
             template = _template(agent, agent_dirs, examiner)
-            own = [each for each in template.values() if isinstance(each, Document)]
+            own = [document for document in template.values() if isinstance(document, Document)]
             corpora = {"kernel": Corpus(kernels, own, whole=True), "run": Corpus(foreign, own)}
             # What the agent ships can be copied, too. Nothing is ignored there, and each of its runs has it.
-            shipped = {f"agent folder: {name}": each for name, each in template.items()}
+            shipped = {f"agent folder: {name}": document for name, document in template.items()}
             plain = {"kernel": Corpus(kernels, whole=True)}
             for run in (run for run in runs if run.record.agent == agent):
                 rows += _rows(run, _documents(store, run, examiner), corpora, urls)
@@ -204,8 +204,8 @@ def _rows(
 
 
 def _figures(match: Match, text: str, texts: dict[str, str]) -> dict[str, Any]:
-    longest = sorted(match.fragments, key=lambda each: -each.tokens)[:MAX_FRAGMENTS]
-    shown = [_fragment(each, text, texts[match.second]) for each in longest] if match.flagged else []
+    longest = sorted(match.fragments, key=lambda fragment: -fragment.tokens)[:MAX_FRAGMENTS]
+    shown = [_fragment(fragment, text, texts[match.second]) for fragment in longest] if match.flagged else []
     return {
         "similarity": match.similarity,
         "of_file": match.of_first,

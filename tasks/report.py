@@ -84,7 +84,7 @@ def write_aggregates(
     counting = replace(counting_of(store, grades, runs, split), incomplete=incomplete, interval=interval)
     rates = {by: rates_of(grades, runs, counting, by) for by in _BY}
     tables: dict[Table, pd.DataFrame] = {
-        name: pd.concat([getattr(each, part).assign(by=by) for by, each in rates.items()], ignore_index=True)
+        name: pd.concat([getattr(of_kind, part).assign(by=by) for by, of_kind in rates.items()], ignore_index=True)
         for name, part in _PARTS.items()
     }
     settings = {"incomplete": incomplete, "interval": interval, "counted": split or "what was run"}
@@ -147,18 +147,20 @@ def write_report(
         validations=read_table(store, "validations", run_groups),
         noise=read_table(store, "split_noise", run_groups),
         examined={name: read_table(store, name, run_groups) for name in TABLES},
-        titles={name: each.name for name, each in facts.items()},
-        thresholds={name: _thresholds(each, grades) for name, each in facts.items()},
+        titles={name: competition.name for name, competition in facts.items()},
+        thresholds={name: _thresholds(competition, grades) for name, competition in facts.items()},
         percentiles=_percentiles(facts),
         conditions={group: report_conditions(runs, grades, group) for group in run_groups},
         trajectories=_trajectories(store, runs, "../.." if out is None else store.root),
-        leaks={(edition, name): _leaks(each, edition) for name, each in facts.items() for edition in EDITIONS},
-        ended={name: each.ended for name, each in facts.items()},
+        leaks={
+            (edition, name): _leaks(competition, edition) for name, competition in facts.items() for edition in EDITIONS
+        },
+        ended={name: competition.ended for name, competition in facts.items()},
         stated_cutoffs=cutoffs or {},
         comparability={
-            ("v2", name): (each.v2_comparable.verdict, each.v2_comparable.reason)
-            for name, each in facts.items()
-            if each.v2_comparable
+            ("v2", name): (competition.v2_comparable.verdict, competition.v2_comparable.reason)
+            for name, competition in facts.items()
+            if competition.v2_comparable
         },
         split_sizes={split: len(registry.list(split)) for split in _SPLITS},
         **vars(counting),
@@ -216,14 +218,19 @@ def counting_of(store: Store, grades: pd.DataFrame, runs: pd.DataFrame, split: s
     if split is not None:
         known |= {name: registry.get(name).facts for name in registry.list(split)}
         expected = {name: known[name].complexity for name in registry.list(split)}
-    facts = {name: {"complexity": each.complexity, "category": each.category} for name, each in known.items()}
+    facts = {
+        name: {"complexity": competition.complexity, "category": competition.category}
+        for name, competition in known.items()
+    }
     return Counting(expected, facts, planned=planned)
 
 
 _MISSING: dict[str, Any] = {
     "submission_path": "",
     **dict.fromkeys(("gold_threshold", "silver_threshold", "bronze_threshold", "median_threshold"), math.nan),
-    **dict.fromkeys((name for name, each in CompetitionReport.model_fields.items() if each.annotation is bool), False),
+    **dict.fromkeys(
+        (name for name, field in CompetitionReport.model_fields.items() if field.annotation is bool), False
+    ),
 }
 
 
@@ -326,4 +333,8 @@ def leaderboards_of(*tables: pd.DataFrame) -> dict[str, Any]:
 
 
 def _percentiles(facts: dict[str, CompetitionFacts]) -> dict[str, Any]:
-    return {name: each.leaderboard.percentiles for name, each in facts.items() if each.leaderboard.percentiles}
+    return {
+        name: competition.leaderboard.percentiles
+        for name, competition in facts.items()
+        if competition.leaderboard.percentiles
+    }

@@ -167,8 +167,8 @@ def _similar(store: Store, dataset: Dataset, recipe: Recipe) -> Iterator[tuple[s
     for edition in (dataset.edition, *EDITIONS):
         current = read_current(store, Dataset(edition, dataset.competition_id))
         known = current.own_recipes(current.dataset.key) if current.dataset else []
-        if current.dataset and any(each.download == recipe.download for each in known):
-            same = any(recipe.same_inputs(each) and each.code == recipe.code for each in known)
+        if current.dataset and any(earlier.download == recipe.download for earlier in known):
+            same = any(recipe.same_inputs(earlier) and earlier.code == recipe.code for earlier in known)
             with use(store, current.dataset) as used:
                 yield store.prepared(used), used.home if same else None
             return

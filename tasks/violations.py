@@ -112,7 +112,7 @@ def _texts(store: Store, run: StoredRun, code: RunFiles, logs: RunFiles) -> RunT
         issues = registry.get(run.record.competition_id).facts.known_issues
         present = (issue for issue in issues if run.record.edition == "v1" or issue.v2 == "kept")
         leaks = {term: issue.id for issue in present for term in issue.leaks}
-    skipped = {f"{reason} in {part}": names for part, each in parts.items() for reason, names in each.skipped.items()}
+    skipped = {f"{reason} in {part}": names for part, files in parts.items() for reason, names in files.skipped.items()}
     return RunTexts(code.texts, logs.texts, run.record.submission_exists, _ids(store, run), leaks, skipped)
 
 

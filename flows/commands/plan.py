@@ -82,15 +82,15 @@ def _data(store: Store, request: RunRequest, name: str, raw_dir: str | None) -> 
 
 def _show(plan: dict[str, Any], settings: Settings, limit: float) -> None:
     counts: Counter[str] = Counter()
-    for each in plan["competitions"]:
-        click.echo(f"{each['competition_id']}: {_in_words(each)}")
+    for data in plan["competitions"]:
+        click.echo(f"{data['competition_id']}: {_in_words(data)}")
         for run in plan["runs"]:
-            if run["competition_id"] == each["competition_id"]:
+            if run["competition_id"] == data["competition_id"]:
                 click.echo(f"  seed {run['seed']}: {run['state']}")
                 counts[run["state"].partition(":")[0]] += 1
     done = [f"{count} {what}" for what, count in counts.items() if not what.startswith(_TO_RUN)]
     click.echo(", ".join([f"Run group {plan['run_group']}: {counted(plan['runs_to_do'], 'run')} to do", *done]))
-    downloads = [each for each in plan["competitions"] if each["download"]]
+    downloads = [data for data in plan["competitions"] if data["download"]]
     if downloads:
         unknown = sum(download["download_bytes"] is None for download in downloads)
         rest = f", and {unknown} of unknown size" if unknown else ""

@@ -64,8 +64,8 @@ class RunSelection:
 
     def waiting(self) -> list[Labels]:
         """Those that wait for a slot of this host, and those that its processes have not begun."""
-        claimed = [each.labels for each in host_slots().waiting()]
-        return [each for each in [*pending_runs(), *claimed] if self._has_labels(each)]
+        claimed = [claim.labels for claim in host_slots().waiting()]
+        return [labels for labels in [*pending_runs(), *claimed] if self._has_labels(labels)]
 
     def cancel(self) -> None:
         """Keep those that wait from starting, and terminate those that run. Returns at once."""

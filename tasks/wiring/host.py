@@ -114,7 +114,7 @@ def runs_here() -> frozenset[str]:
     """Names of the runs whose agents are on this host."""
     labels = [holder.claim.labels for holder in host_slots().holders()]
     known = [label for label in labels if {"store", "group", "competition", "seed"} <= label.keys()]
-    return frozenset(f"{each['store']} {each['group']} {each['competition']} {each['seed']}" for each in known)
+    return frozenset(f"{run['store']} {run['group']} {run['competition']} {run['seed']}" for run in known)
 
 
 def superseded() -> list[Holder]:

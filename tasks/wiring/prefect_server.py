@@ -89,7 +89,7 @@ def make_requests_wait() -> None:
         # A server that accepts a request and never answers it must not take longer than one that is away.
         longest = max(patience / (1 + _CLIENT_RETRIES), 1.0)
         timeouts = request.extensions.get("timeout", {})
-        request.extensions["timeout"] = {name: min(each or longest, longest) for name, each in timeouts.items()}
+        request.extensions["timeout"] = {name: min(seconds or longest, longest) for name, seconds in timeouts.items()}
         with _few_retries(), progress.waits("Prefect") as waiting:
             return patiently(
                 once,

@@ -92,7 +92,7 @@ def _seconds_left(run: UUID, error: Exception, patience: float, now: float) -> f
         left = outage.first + patience - now
         if left > 0:
             while len(_outages) > 1000:
-                del _outages[min(_outages, key=lambda each: _outages[each].last)]
+                del _outages[min(_outages, key=lambda other: _outages[other].last)]
             _outages[run] = _Outage(outage.first, now, outage.tries + 1)
         return left
 

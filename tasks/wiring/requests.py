@@ -69,7 +69,9 @@ class RunRequest(_Request):
         if self.edition == "v1" or backends.policy(self.isolation) != "open":
             return
         facts = [registry.get(name).facts for name in competition_ids]
-        public = [fact.id for fact in facts if any(issue.needs for issue in fact.issues(self.edition))]
+        public = [
+            competition.id for competition in facts if any(issue.needs for issue in competition.issues(self.edition))
+        ]
         if public:
             raise UserError(
                 f"the answers of {', '.join(public)} are public on the web, but edition {self.edition} is to give "

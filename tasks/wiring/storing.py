@@ -187,7 +187,7 @@ def lost_result(spec: RunSpec, tries: list[Try]) -> RunResult:
     """The result of a run that was lost in its last try, too. It has no files."""
     nothing = spec.workdir / "nothing"
     nothing.mkdir(exist_ok=True)
-    reasons = "; ".join(f"try {number} on {each.host}: {each.lost}" for number, each in enumerate(tries, 1))
+    reasons = "; ".join(f"try {number} on {lost_try.host}: {lost_try.lost}" for number, lost_try in enumerate(tries, 1))
     began, now = datetime.fromisoformat(tries[-1].began_at), datetime.now(UTC)
     return RunResult(
         status="lost",

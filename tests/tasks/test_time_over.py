@@ -34,7 +34,7 @@ def test_a_run_that_comes_too_late_says_why(
     (attempt,) = attempts_of(RunContext.of(request), "diabetes")
     with ExitStack() as ended:
 
-        def end(_: object) -> None:  # by then the run has its backend
+        def end(*_: object) -> None:  # by then the run has its backend
             if reason:
                 ended.enter_context(without_agents(reason))
             stop_all()
