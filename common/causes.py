@@ -121,19 +121,19 @@ def explain(error: BaseException) -> str:
     return f"{text}; {cause.remedy}" if cause.remedy else text
 
 
-def patiently(
+def retrying(
     function: Callable[[], Result],
     *,
     seconds: float = HOUR,
     on_wait: Callable[[str], None] = lambda _: None,
-    longest_pause: float = 60.0,
+    max_pause_seconds: float = 60.0,
     pause: Callable[[float], None] = time.sleep,
     passes: Callable[[Exception], bool] = lambda error: cause_of(error).passes,
     what: str = "",
 ) -> Result:
     """Call `function`, again and again after errors that pass, for at most `seconds` since the first of them.
 
-    Between two calls it waits 1, 2, 4, ... seconds, at most `longest_pause`, more or less. `on_wait` is told in one
+    Between two calls it waits 1, 2, 4, ... seconds, at most `max_pause_seconds`, more or less. `on_wait` is told in one
     line what is waited for; `passes` and `what` replace the table's answers. Raises the last error when the time is
     over, and every error that does not pass at once.
     """
@@ -148,7 +148,7 @@ def patiently(
             left = began + seconds - now
             if not passes(error) or left <= 0:
                 raise
-            wait = min(longest_pause, 2.0**tries * random.uniform(0.5, 1.0), left)
+            wait = min(max_pause_seconds, 2.0**tries * random.uniform(0.5, 1.0), left)
             tries += 1
             on_wait(waiting_for(error, left, what))
             pause(wait)

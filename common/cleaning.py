@@ -13,7 +13,7 @@ DIRECTIONS = "\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
 _HIDDEN = "\u200b-\u200d\u2060-\u2065\ufeff\ud800-\udfff\U000e0000-\U000e007f"
 _UNSAFE = re.compile(f"[{CONTROLS}{DIRECTIONS}{_HIDDEN}]")
 _ANSI = re.compile("\x1b\\[[0-9;?]*[ -/]*[@-~]")
-_LONGEST_MESSAGE = 4000
+_MAX_MESSAGE_CHARACTERS = 4000
 
 
 def visible(text: object) -> str:
@@ -28,7 +28,7 @@ def visible(text: object) -> str:
 def clean(text: object) -> str:
     """`text` as with `visible`, truncated if very long."""
     shown = visible(text)
-    return shown if len(shown) <= _LONGEST_MESSAGE else shown[:_LONGEST_MESSAGE] + " […]"
+    return shown if len(shown) <= _MAX_MESSAGE_CHARACTERS else shown[:_MAX_MESSAGE_CHARACTERS] + " […]"
 
 
 _MARKUP = str.maketrans(

@@ -45,7 +45,7 @@ These are caught in the package that raises them, and do not reach a user:
     Refused                               sandbox.gateway.content
     UpstreamError                         sandbox.gateway.relay
     RequestRejected                       sandbox.gateway.request
-    NoRoom                                sandbox.gateway.room
+    MemoryLimitReached                    sandbox.gateway.limits
     BadUpload                             sandbox.validation.upload
         TooLarge                          sandbox.validation.upload
     CheckpointStopped                     sandbox.world.checkpoint

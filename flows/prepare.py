@@ -13,7 +13,7 @@ from prefect import flow
 from prefect.futures import PrefectFuture
 
 from common import progress
-from common.causes import patiently
+from common.causes import retrying
 from common.settings import get_settings
 from competitions.editions import Choice, chosen
 from flows.credentials import no_credentials, without_credentials
@@ -118,7 +118,7 @@ def prepare_each(
         with Workers() as workers:
             if settings.dask_address or settings.dask_dashboard:  # the user's, and to be seen
                 with progress.waits("prepare") as waiting:
-                    patiently(workers.start, seconds=OPENING_SECONDS, on_wait=waiting)
+                    retrying(workers.start, seconds=OPENING_SECONDS, on_wait=waiting)
             ended: SimpleQueue[str] = SimpleQueue()
             chains = {name: _submit(name, what, place.root, workers) for name in todo}
             for name, chain in chains.items():

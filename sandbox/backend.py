@@ -59,7 +59,7 @@ class ServiceAddresses:
 
 
 @dataclass(frozen=True)
-class Place:
+class Allocation:
     """What a run has of its host: a slot and GPUs. See `sandbox.host.slots`."""
 
     gpus: tuple[str, ...] = ()
@@ -102,7 +102,7 @@ class RunSpec:
     """Whether the home of an agent in a container is a file system of its own, as large as its disk limit."""
     labels: Mapping[str, str] = field(default_factory=dict)
     """Additional labels for the run's containers, such as its group and store."""
-    place: Place = Place()
+    allocation: Allocation = Allocation()
     """The slot and GPUs of the run."""
     resume: Path | None = None
     """A checkpoint (`sandbox.world.checkpoint`) from which the agent continues. `limits` and `allowance` are then what
@@ -245,7 +245,7 @@ class Backend(Protocol):
         ...
 
     def find(self, spec: RunSpec) -> Attachment:
-        """What ``start`` would find, so that a place on the host is taken for a new run before it is started."""
+        """What ``start`` would find, so that a slot of the host is taken for a new run before it is started."""
         ...
 
     def start(self, spec: RunSpec) -> RunHandle:

@@ -11,8 +11,8 @@ from common import trees
 from common.errors import invalid_yaml
 from sandbox.errors import AgentError
 
-MOST_BYTES = 256 * 1024
-MOST_ALIASES = 20
+MAX_BYTES = 256 * 1024
+MAX_ALIASES = 20
 """Aliases that a file may use. More of them could stand for any amount of memory, as each can contain the others."""
 
 
@@ -24,9 +24,9 @@ class _Loader(yaml.SafeLoader):
     def compose_node(self, parent: Any, index: Any) -> Any:
         if self.check_event(yaml.AliasEvent):
             self.aliases += 1
-            if self.aliases > MOST_ALIASES:
+            if self.aliases > MAX_ALIASES:
                 raise yaml.MarkedYAMLError(
-                    problem=f"more than {MOST_ALIASES} aliases", problem_mark=self.peek_event().start_mark
+                    problem=f"more than {MAX_ALIASES} aliases", problem_mark=self.peek_event().start_mark
                 )
         return super().compose_node(parent, index)
 
@@ -44,9 +44,9 @@ def read_fields(folder: Path, name: str) -> dict[str, Any]:
     path = folder / name
     try:
         with trees.opened_below(folder, Path(name)) as file:
-            content = b"".join(trees.pieces(file, MOST_BYTES + 1))
-        if len(content) > MOST_BYTES:
-            raise AgentError(f"{path} is larger than {MOST_BYTES // 1024} KiB")
+            content = b"".join(trees.pieces(file, MAX_BYTES + 1))
+        if len(content) > MAX_BYTES:
+            raise AgentError(f"{path} is larger than {MAX_BYTES // 1024} KiB")
         fields = yaml.load(content.decode(), Loader=_Loader)  # noqa: S506 - it is a safe loader
     except FileNotFoundError:
         raise AgentError(f"{folder} is not an agent: it has no {name}") from None

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from common import plain_json
-from common.causes import cause_of, patiently
+from common.causes import cause_of, retrying
 from common.concurrency import bounded_map
 from common.errors import UserError
 from common.locations import absolute_url, local_path
@@ -126,7 +126,7 @@ class Store:
         waits for. Raises `StoreError` with the cause, also if a newer version of mlebench has written the store.
         """
         try:
-            patiently(self._probe, seconds=patience, on_wait=on_wait, longest_pause=5.0)
+            retrying(self._probe, seconds=patience, on_wait=on_wait, max_pause_seconds=5.0)
             if self.require_known_version() is None:
                 self.write_json(self.url(_VERSIONED), {"version": VERSION})
         except StoreError:

@@ -169,7 +169,7 @@ def _attempt(context: RunContext, attempt: Attempt, action: Action, waiting: Cal
                 validation_url=services.validation_url,
                 allowance=services.remaining if resumed else services.allowance,
                 env={**secrets, **services.env},
-                place=allocation,
+                allocation=allocation,
             )
             own_attempt = attempt.model_copy(update={"dataset_key": dataset.key})
             tries = Tries(store, attempt_folder(store, attempt).url)

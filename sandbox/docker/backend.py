@@ -249,8 +249,9 @@ class DockerBackend(base.SupervisingBackend):
 
     def _launch(self, spec: RunSpec, layout: control.Layout, identity: str) -> None:
         image = find_image(self._client, spec.agent.image_name, spec.agent.name)
-        if len(spec.place.gpus) != (spec.limits.gpus or 0):
-            raise BackendError(f"run {spec.run_id} has {len(spec.place.gpus)} GPUs instead of {spec.limits.gpus or 0}")
+        count, wanted = len(spec.allocation.gpus), spec.limits.gpus or 0
+        if count != wanted:
+            raise BackendError(f"run {spec.run_id} has {count} GPUs instead of {wanted}")
         launch(self._client, spec, layout, identity, ContainerConfig(image, self.policy, self.runtime))
 
     def _start_proxy(self, layout: control.Layout) -> None:

@@ -26,7 +26,7 @@ from sandbox.errors import BackendError, BuildError
 BASE = Path(__file__).parents[1] / "images" / "base"
 CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
-LAST_LINES = 15
+MAX_LINES = 15
 _PRINTED = re.compile(r"#\d+ \d+\.\d+ ")
 
 
@@ -132,7 +132,7 @@ def build(
             text=True,
             errors="replace",
         )
-        last: deque[str] = deque(maxlen=LAST_LINES)
+        last: deque[str] = deque(maxlen=MAX_LINES)
         assert process.stdout is not None
         with process:
             for line in process.stdout:

@@ -99,7 +99,7 @@ def options(
 
     from sandbox.docker import seccomp
 
-    image, gpus, limits = config.image, spec.place.gpus, spec.limits
+    image, gpus, limits = config.image, spec.allocation.gpus, spec.limits
     uid, gid = user()
     ours = dict(item.partition("=")[::2] for item in image.attrs["Config"].get("Env") or [])
     env = environment(
@@ -130,7 +130,7 @@ def options(
             for name in descriptions(spec)
         ]
     env |= _other_devices(ours, env)
-    files = openfiles.limit(limits.processes, spec.place.slots)
+    files = openfiles.limit(limits.processes, spec.allocation.slots)
     ulimits = [Ulimit(name="core", soft=0, hard=0), Ulimit(name="nofile", soft=files, hard=files)]
     if limits.disk_bytes:
         ulimits.append(Ulimit(name="fsize", soft=limits.disk_bytes, hard=limits.disk_bytes))

@@ -178,10 +178,10 @@ class Watch:
             return endings.CANCELLED
         # An exit code proves nothing: an engine that shuts down sends SIGTERM, on which an agent may exit with 0. The
         # engine is asked for signals first, because it forgets them when it restarts, and ends the forwarder then.
-        signalled = _patiently(lambda: self._somebody_signalled_it(last))
+        signalled = _ask_again(lambda: self._somebody_signalled_it(last))
         if last.started_at != self._started_at:
             return endings.lost(STARTED_AGAIN)
-        if _patiently(lambda: self._network_ended(last)):
+        if _ask_again(lambda: self._network_ended(last)):
             return endings.lost(NETWORK_ENDED)
         if last.seconds >= self.limits.time_limit_seconds:
             return endings.time_limit(self.limits)
@@ -284,7 +284,7 @@ def missing_output(seen: bytes, end: bytes) -> bytes:
     return b"\n[... some output was lost ...]\n" + end
 
 
-def _patiently(ask: Callable[[], bool]) -> bool:
+def _ask_again(ask: Callable[[], bool]) -> bool:
     """Ask an engine that may be restarting. Raises `EngineUnreachable` if it has not answered for a minute."""
     give_up = time.monotonic() + ENGINE_SECONDS
     while True:

@@ -18,10 +18,10 @@ from typing import Any
 from common.jsonlines import JsonLinesLog
 from common.providers import Provider
 from sandbox.gateway.dialects import Problem
+from sandbox.gateway.max_usage import MIN_OUTPUT_TOKENS, MaxUsage
 from sandbox.gateway.policy import Budget
 from sandbox.gateway.prices import Rates
 from sandbox.gateway.tokens import Usage
-from sandbox.gateway.worst import LEAST_OUTPUT, WorstCase
 from sandbox.limits import MIB
 
 REFUSALS_RECORDED = 1000
@@ -146,8 +146,8 @@ class BudgetTracker:
             )
         }
 
-    def admit(self, worst: WorstCase, provider: Provider, rates: Rates | None) -> WorstCase:
-        """The request's worst case, with its output limited so that it fits into what is left.
+    def admit(self, bound: MaxUsage, provider: Provider, rates: Rates | None) -> MaxUsage:
+        """The most that the request can use, with its output limited so that it fits into what is left.
 
         Raises:
             OverBudget: not even its input and a short answer fit.
@@ -157,7 +157,7 @@ class BudgetTracker:
             raise OverBudget("budget", "the log of this run's requests to language models is full")
         if budget.requests is not None and spent.requests + under_way.requests >= budget.requests:
             raise _used_up(f"{budget.requests:,} requests to language models")
-        full = worst.usage(provider, rates)
+        full = bound.usage(provider, rates)
         for limit, used, held, most, unit in (
             (budget.tokens, spent.tokens, under_way.tokens, _tokens, "tokens of language models"),
             (budget.dollars, spent.dollars, under_way.dollars, _dollars(rates), "US dollars for language models"),
@@ -166,20 +166,20 @@ class BudgetTracker:
                 continue
             left = limit - used - held
             fixed = most(Usage(full.input_tokens))
-            each = (most(Usage(full.input_tokens, 1_000_000)) - fixed) / 1e6 * worst.answers
+            each = (most(Usage(full.input_tokens, 1_000_000)) - fixed) / 1e6 * bound.answers
             fits = int((left - fixed) / each) if each else (10**9 if fixed <= left else -1)
-            wanted = LEAST_OUTPUT if worst.limit is None else min(worst.limit, LEAST_OUTPUT)
+            wanted = MIN_OUTPUT_TOKENS if bound.limit is None else min(bound.limit, MIN_OUTPUT_TOKENS)
             if used >= limit:
                 raise _used_up(f"{limit:,} {unit}")
             if fixed > left or fits < wanted:
                 raise _too_dear(f"{limit:,} {unit}", waiting=used + held > used)
-            if worst.limit is None and fits * worst.answers < full.output_tokens:
-                worst = worst.limited(min(fits, provider.output_tokens))
-            elif worst.limit is not None:
-                worst = worst.limited(fits)
+            if bound.limit is None and fits * bound.answers < full.output_tokens:
+                bound = bound.limited(min(fits, provider.output_tokens))
+            elif bound.limit is not None:
+                bound = bound.limited(fits)
         if full.total:
             self.used_up = False
-        return worst
+        return bound
 
     @contextmanager
     def under_way(self, entry: Entry, most: Usage, dollars: float | None) -> Iterator[None]:

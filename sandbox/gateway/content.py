@@ -15,8 +15,8 @@ DOCUMENTS = frozenset(
     {"application/pdf", "application/json"}
     | {f"text/{each}" for each in ("plain", "csv", "tab-separated-values", "markdown", "html", "xml", "x-python")}
 )
-"""Types of documents. Sound and films cost more than other input, by a share that is not known in advance."""
-_LONGEST_TYPE = 100
+"""Types of documents. Sound and films cost more than other input, by a reserved that is not known in advance."""
+_MAX_TYPE_CHARACTERS = 100
 """Characters of the beginning of a `data:` address, in which its type is."""
 
 
@@ -203,7 +203,7 @@ def _source(source: Any, name: str, media: Media) -> None:
 def _data(value: Any, media: Media, types: frozenset[str], *, plain: bool = False) -> None:
     """Check that a value is data in base64 of one of these types; with `plain` possibly without saying its type."""
     text = value if isinstance(value, str) else ""
-    comma = text.find(",", 0, _LONGEST_TYPE)
+    comma = text.find(",", 0, _MAX_TYPE_CHARACTERS)
     if not text or (comma < 0 and not plain) or not BASE64.match(text, comma + 1):
         raise Refused("content may not be sent by its address: models may not reach the internet for you; send data")
     if comma >= 0 and text[:comma].lower() not in {f"data:{each};base64" for each in types}:

@@ -17,8 +17,8 @@ import httpx
 from common.providers import Api
 from sandbox.gateway.budget import Entry
 from sandbox.gateway.dialects import headers_to_agent
+from sandbox.gateway.limits import MemoryLimitReached, ReservedMemory
 from sandbox.gateway.redact import Redactor
-from sandbox.gateway.room import NoRoom, Share
 from sandbox.gateway.tokens import StreamMeter, Usage, reported, tier_of, usage_in
 from sandbox.limits import MIB
 
@@ -59,13 +59,13 @@ class Relay:
         entry: Entry,
         api: Api,
         redactor: Redactor,
-        share: Share,
+        reserved: ReservedMemory,
     ) -> None:
         """`entry` has the most that the request can use, and keeps it unless the provider reports what it used."""
         self.status, self.headers = 0, dict[str, str]()
         self.transcript = bytearray()
         self._client, self._request, self._entry, self._api, self._redactor = client, request, entry, api, redactor
-        self._share = share
+        self._share = reserved
         self._chunks: asyncio.Queue[bytes] = asyncio.Queue(CHUNKS)
         self._ended = asyncio.Event()
         self._started = asyncio.Event()
@@ -172,7 +172,7 @@ class Relay:
                 raise UpstreamError("cut", "the provider's response is too large")
             try:
                 self._share.grow(2 * len(chunk))
-            except NoRoom:
+            except MemoryLimitReached:
                 raise UpstreamError("cut", "the responses under way take too much memory") from None
         if failed and self._api == "gemini" and _REFUSED_KEY in content:
             logger.error("provider %s answered %d: %s", self._entry.provider, response.status_code, CREDENTIALS)

@@ -21,7 +21,7 @@ from sandbox.gateway.fields import (
     without_empty,
     wrong_value,
 )
-from sandbox.gateway.room import Share
+from sandbox.gateway.limits import ReservedMemory
 from sandbox.gateway.tools import check_tools
 
 BODY_SECONDS = 120.0
@@ -55,18 +55,18 @@ class CompletionRequest:
     media: Media = field(default_factory=Media)
 
 
-async def read_body(request: Request, max_bytes: int, share: Share) -> dict[str, Any]:
-    """Read and parse a request's JSON body, within the memory of `share`, which grows by what it takes.
+async def read_body(request: Request, max_bytes: int, reserved: ReservedMemory) -> dict[str, Any]:
+    """Read and parse a request's JSON body, within the memory of `reserved`, which grows by what it takes.
 
     Raises:
         RequestRejected: the body is too large, too slow or not a JSON object.
-        NoRoom: there is not enough memory for it now.
+        MemoryLimitReached: there is not enough memory for it now.
     """
-    content = await _read(request, max_bytes, share)
+    content = await _read(request, max_bytes, reserved)
     values = sum(map(content.count, (b",", b"[", b"{")))
     if values > VALUES:
         raise RequestRejected("too_large", f"the request has more than {VALUES:,} values")
-    share.grow(values * VALUE_BYTES + len(content))
+    reserved.grow(values * VALUE_BYTES + len(content))
     try:
         body = json.loads(content, parse_constant=_no_constant)
         json.dumps(body, allow_nan=False)
@@ -136,7 +136,7 @@ def _media(body: dict[str, Any], endpoint: Endpoint) -> Media:
         return Media(documents=1)
 
 
-async def _read(request: Request, max_bytes: int, share: Share) -> bytes:
+async def _read(request: Request, max_bytes: int, reserved: ReservedMemory) -> bytes:
     message = f"the request is larger than {size(max_bytes)}"
     content = bytearray()
     try:
@@ -144,8 +144,8 @@ async def _read(request: Request, max_bytes: int, share: Share) -> bytes:
             async for chunk in request.stream():
                 if len(content) + len(chunk) > max_bytes:
                     raise RequestRejected("too_large", message)
-                if len(content) + len(chunk) > share.size:
-                    share.grow(len(chunk))
+                if len(content) + len(chunk) > reserved.size:
+                    reserved.grow(len(chunk))
                 content += chunk
     except TimeoutError:
         raise RequestRejected("request", f"the request did not arrive within {BODY_SECONDS:g} seconds") from None

@@ -25,6 +25,8 @@ from common.providers import Api, Provider
 from sandbox.gateway import dialects
 from sandbox.gateway.budget import BudgetTracker, Entry, OverBudget
 from sandbox.gateway.dialects import ENDPOINTS, Endpoint, Problem
+from sandbox.gateway.limits import MemoryLimit, MemoryLimitReached, Rate, ReservedMemory
+from sandbox.gateway.max_usage import max_usage
 from sandbox.gateway.policy import GatewayPolicy
 from sandbox.gateway.prices import PriceList, Rates
 from sandbox.gateway.redact import Redactor
@@ -38,9 +40,7 @@ from sandbox.gateway.request import (
     model_of,
     read_body,
 )
-from sandbox.gateway.room import NoRoom, Rate, Room, Share
 from sandbox.gateway.tokens import Usage
-from sandbox.gateway.worst import worst_case
 from sandbox.limits import GIB
 
 logger = logging.getLogger(__name__)
@@ -63,7 +63,7 @@ class _Exchange:
     rates: Rates | None
     headers: dict[str, str]
     beta: bool
-    share: Share
+    reserved: ReservedMemory
     relay: asyncio.Future[Relay]
     """Known as soon as the request is sent."""
 
@@ -90,7 +90,7 @@ class GatewayService:
         self._transcripts = JsonLinesLog(folder / "transcripts.jsonl", 2 * GIB) if policy.transcripts else None
         self._prices = PriceList(policy.prices)
         self._places = asyncio.Semaphore(policy.concurrent)
-        self._room = Room(policy.memory_bytes)
+        self._memory = MemoryLimit(policy.memory_bytes)
         self._requests, self._tokens = Rate(policy.requests_per_minute), Rate(policy.tokens_per_minute)
         self._under_way: set[asyncio.Task[None]] = set()
         self._client = httpx.AsyncClient(
@@ -136,7 +136,7 @@ class GatewayService:
             return await self._pass_on(request, endpoint)
         except (RequestRejected, OverBudget) as rejected:
             return dialects.error(api, rejected.problem, str(rejected))
-        except NoRoom:
+        except MemoryLimitReached:
             return dialects.error(api, "busy", "the requests of this run under way take too much memory: wait")
         except UpstreamError as failed:
             return dialects.error(api, _PROBLEMS.get(failed.status, "upstream"), str(failed))
@@ -159,9 +159,9 @@ class GatewayService:
     async def _pass_on(self, request: Request, endpoint: Endpoint) -> Response:
         size = declared_size(request, self._policy.body_bytes)
         held = contextlib.AsyncExitStack()
-        share = await held.enter_async_context(self._room.hold(size, ROOM_SECONDS))
+        reserved = await held.enter_async_context(self._memory.reserve(size, ROOM_SECONDS))
         try:
-            exchange = await self._prepare(request, endpoint, share)
+            exchange = await self._prepare(request, endpoint, reserved)
         except BaseException:
             await held.aclose()
             raise
@@ -176,7 +176,7 @@ class GatewayService:
         await relay.wait_for_headers()
         return StreamingResponse(relay.body(), relay.status, relay.headers)
 
-    async def _prepare(self, request: Request, endpoint: Endpoint, share: Share) -> _Exchange:
+    async def _prepare(self, request: Request, endpoint: Endpoint, reserved: ReservedMemory) -> _Exchange:
         """Read and check a request."""
         policy, body = self._policy, None
         model = request.path_params.get("model", "")
@@ -185,7 +185,7 @@ class GatewayService:
         if endpoint.streams and request.query_params.get("alt") != "sse":
             raise RequestRejected("request", "streams are only available as events: add ?alt=sse")
         if endpoint.method == "POST":
-            body = await read_body(request, policy.body_bytes, share)
+            body = await read_body(request, policy.body_bytes, reserved)
             model = model or model_of(body)
         found = policy.provider_for(endpoint.api, model)
         if found is None:
@@ -210,7 +210,7 @@ class GatewayService:
             rates=rates,
             headers=dialects.headers_to_provider(request, provider),
             beta=request.query_params.get("beta") == "true",
-            share=share,
+            reserved=reserved,
             relay=asyncio.get_running_loop().create_future(),
         )
 
@@ -219,16 +219,16 @@ class GatewayService:
         endpoint, entry, provider, rates = exchange.endpoint, exchange.entry, exchange.provider, exchange.rates
         body, window = exchange.completion.body, rates.window if rates is not None else None
         async with held, self._places:
-            worst = worst_case(body, endpoint, exchange.completion.media, provider, window)
+            bound = max_usage(body, endpoint, exchange.completion.media, provider, window)
             try:
-                stated, worst = worst, self.budget.admit(worst, provider, rates)
-                if stated.leaves_room(body) and not worst.leaves_room(body):
-                    raise OverBudget("budget", f"what is left of the budget allows {worst.limit} tokens: think less")
+                stated, bound = bound, self.budget.admit(bound, provider, rates)
+                if stated.allows_thinking(body) and not bound.allows_thinking(body):
+                    raise OverBudget("budget", f"what is left of the budget allows {bound.limit} tokens: think less")
             except OverBudget as reached:
                 self.budget.refuse(entry, reached)
                 raise
-            body = _with_usage(worst.apply(body), endpoint, provider)
-            most = worst.usage(provider, rates) if not endpoint.free else Usage()
+            body = _with_usage(bound.apply(body), endpoint, provider)
+            most = bound.usage(provider, rates) if not endpoint.free else Usage()
             dollars = 0.0 if endpoint.free else rates.most(most) if rates is not None else None
             guess = min(most.total, self._policy.tokens_per_minute or 0)
             self._tokens.use(guess)
@@ -240,7 +240,7 @@ class GatewayService:
                     params={"alt": "sse"} if endpoint.streams else {"beta": "true"} if exchange.beta else None,
                     content=plain_json.dumps(body).encode() if endpoint.method == "POST" else None,
                 )
-                relay = Relay(self._client, upstream, entry, endpoint.api, self._redactor, exchange.share)
+                relay = Relay(self._client, upstream, entry, endpoint.api, self._redactor, exchange.reserved)
                 relay.drop_usage_event = entry.stream and not _wants_usage(exchange.completion.body)
                 relay.free = endpoint.free
                 exchange.relay.set_result(relay)

@@ -10,7 +10,7 @@ from common.providers import Api
 
 BYTES_PER_TOKEN = 4
 """Used for estimates; approximately right for English and code."""
-MOST_TOKENS = 10**9
+MAX_TOKENS = 10**9
 """More than any model reads or writes for one request."""
 _LAST_EVENTS = ("message_stop", "response.completed", "response.incomplete", "response.failed")
 """Types of events after which Anthropic's streams, and those of OpenAI's responses, have nothing to report."""
@@ -49,7 +49,7 @@ def is_count(value: Any) -> bool:
     >>> [is_count(each) for each in (0, 10**9, -1, 1.0, True, "1", 10**30)]
     [True, True, False, False, False, False, False]
     """
-    return type(value) is int and 0 <= value <= MOST_TOKENS
+    return type(value) is int and 0 <= value <= MAX_TOKENS
 
 
 def reported(api: Api, usage: Any) -> Usage | None:
@@ -66,7 +66,7 @@ def reported(api: Api, usage: Any) -> Usage | None:
 
 
 class _NoCount(ValueError):
-    """A number of tokens is not a whole number from 0 to `MOST_TOKENS`."""
+    """A number of tokens is not a whole number from 0 to `MAX_TOKENS`."""
 
 
 def _reported(api: Api, usage: dict[str, Any]) -> Usage | None:

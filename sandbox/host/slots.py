@@ -25,7 +25,7 @@ from typing import Any, Protocol
 from common import plain_json
 from common.locks import acquire, locked, release
 from common.processes import alive, identity
-from sandbox.backend import Place
+from sandbox.backend import Allocation
 from sandbox.host.gpus import check_count, installed
 
 POLL_SECONDS = 0.25
@@ -133,7 +133,7 @@ class HostSlots:
     @contextlib.contextmanager
     def take(
         self, claim: Claim, limit: int, on_wait: Callable[[str], None] = lambda _: None, *, running: bool = False
-    ) -> Iterator[Place]:
+    ) -> Iterator[Allocation]:
         """Wait for a slot, and for GPUs if the run wants some, and hold them for the block.
 
         If the block raises, the run may still be in progress, and then keeps its slot until it ends.
@@ -149,17 +149,17 @@ class HostSlots:
         """
         if not running:
             check_count(claim.gpus, self.devices if claim.gpus else ())
-        place = replace(self._adopt(claim) if running else self._wait(claim, limit, on_wait), slots=limit)
+        allocation = replace(self._adopt(claim) if running else self._wait(claim, limit, on_wait), slots=limit)
         try:
-            yield place
+            yield allocation
         except BaseException:
-            if place.descriptor is not None:
-                os.close(place.descriptor)
+            if allocation.descriptor is not None:
+                os.close(allocation.descriptor)
             raise
-        if place.descriptor is not None:
+        if allocation.descriptor is not None:
             with self._looking():
-                os.ftruncate(place.descriptor, 0)
-                release(place.descriptor)
+                os.ftruncate(allocation.descriptor, 0)
+                release(allocation.descriptor)
 
     def holders(self) -> list[Holder]:
         """Who has a slot now."""
@@ -177,7 +177,7 @@ class HostSlots:
         with locked(self._folder / "lock", wait=True):
             yield
 
-    def _wait(self, claim: Claim, limit: int, on_wait: Callable[[str], None]) -> Place:
+    def _wait(self, claim: Claim, limit: int, on_wait: Callable[[str], None]) -> Allocation:
         told = ""
         with contextlib.ExitStack() as ticket:
             mine: Path | None = None
@@ -199,19 +199,19 @@ class HostSlots:
                     told = text
                 time.sleep(POLL_SECONDS)
 
-    def _adopt(self, claim: Claim) -> Place:
+    def _adopt(self, claim: Claim) -> Allocation:
         """The slot that a run in progress has; a further one, above the limit if need be, if it has none."""
         with self._looking():
             for number, holder in self._taken().items():
                 if holder.claim.workdir == claim.workdir:
                     descriptor = acquire(self._slot(number))
-                    place = Place(holder.devices, descriptor)
+                    allocation = Allocation(holder.devices, descriptor)
                     if descriptor is not None:
                         self._write(descriptor, Holder(claim, holder.devices, holder.since, identity()))
-                    return place
+                    return allocation
             return self._grant(claim, [], self._taken())
 
-    def _grant(self, claim: Claim, devices: list[str], taken: dict[int, Holder]) -> Place:
+    def _grant(self, claim: Claim, devices: list[str], taken: dict[int, Holder]) -> Allocation:
         number = next(number for number in range(len(taken) + 1) if number not in taken)
         descriptor = acquire(self._slot(number))
         assert descriptor is not None, "a free slot is locked only while the host is"
@@ -221,7 +221,7 @@ class HostSlots:
         except BaseException:  # as on a full disk
             os.close(descriptor)
             raise
-        return Place(tuple(devices), descriptor)
+        return Allocation(tuple(devices), descriptor)
 
     def _taken(self) -> dict[int, Holder]:
         """The slots that are taken. Called with the lock held, like the other functions below."""
@@ -252,7 +252,7 @@ class HostSlots:
 
     @contextlib.contextmanager
     def _ticket(self, claim: Claim) -> Iterator[Path]:
-        """A place at the end of the queue for the block. Called with the lock held."""
+        """A position at the end of the queue for the block. Called with the lock held."""
         numbers = [int(path.stem) for path in (self._folder / "queue").glob("*.json")]
         path = self._folder / "queue" / f"{max(numbers, default=0) + 1:012d}.json"
         with locked(path) as mine:

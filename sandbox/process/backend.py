@@ -177,7 +177,7 @@ class ProcessBackend(base.SupervisingBackend):
         threads = len(cores or processes.available_cores() or []) or min(spec.limits.cpus or 64, os.cpu_count() or 1)
         env = environment(spec, layout.home, python=sys.executable, path=search, threads=threads)
         # Only containers hide devices; programs that use CUDA keep to these.
-        env["CUDA_VISIBLE_DEVICES"] = ",".join(spec.place.gpus)
+        env["CUDA_VISIBLE_DEVICES"] = ",".join(spec.allocation.gpus)
         task = control.Task(
             run_id=spec.run_id,
             identity=base.identity(spec),
@@ -191,7 +191,7 @@ class ProcessBackend(base.SupervisingBackend):
         # The agent can read its supervisor's environment, so the supervisor does not inherit the orchestrator's either.
         package = str(Path(__file__).resolve().parents[2])
         # The supervisor keeps the locks of the run and of its slot, as long as the agent runs.
-        locks = [lock] if spec.place.descriptor is None else [lock, spec.place.descriptor]
+        locks = [lock] if spec.allocation.descriptor is None else [lock, spec.allocation.descriptor]
         with layout.supervisor_log.open("wb") as log:
             child = subprocess.Popen(
                 [sys.executable, "-m", "sandbox.process.supervisor", str(layout.workdir), *map(str, locks)],

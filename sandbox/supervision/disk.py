@@ -108,13 +108,13 @@ class DiskUse:
             free, began = _free(self._home), time.monotonic()
             due = [index for index, interval in enumerate(self._intervals) if interval.is_due()]
             self._measure(due)
-            room = (self._limits.disk_bytes or 0) - self._added()
+            remaining_bytes = (self._limits.disk_bytes or 0) - self._added()
             rested = time.monotonic() + PAUSE * (time.monotonic() - began)
             while not self._closed.wait(GLANCE_SECONDS):
                 if any(interval.is_due() for interval in self._intervals):
                     break
                 fallen = free - _free(self._home)  # perhaps by this run
-                if self._limits.disk_bytes and fallen > room and time.monotonic() > rested:
+                if self._limits.disk_bytes and fallen > remaining_bytes and time.monotonic() > rested:
                     self._intervals[0].due = 0.0
                     break
 

@@ -117,10 +117,10 @@ def _folder(home: int, name: str, target: Path, limits: Limits) -> int:
     left_out = 0
     try:
         # Files with holes have more bytes than they take on disk, but not once they are uploaded.
-        room = min(limits.collected_bytes, limits.disk_bytes or limits.collected_bytes)
-        places = limits.collected_files
+        remaining_bytes = min(limits.collected_bytes, limits.disk_bytes or limits.collected_bytes)
+        remaining_files = limits.collected_files
         for earlier in _files(target):
-            room, places = room - earlier.stat().st_size, places - 1
+            remaining_bytes, remaining_files = remaining_bytes - earlier.stat().st_size, remaining_files - 1
         for entry in trees.walk(folder, enter=_unlocked):
             if entry.is_folder or (name == "code" and _BYTECODE.search(entry.path)):
                 continue
@@ -129,13 +129,13 @@ def _folder(home: int, name: str, target: Path, limits: Limits) -> int:
             if (
                 not entry.is_file
                 or names.problem(inside)
-                or length > room
-                or places <= 0
+                or length > remaining_bytes
+                or remaining_files <= 0
                 or not _take(entry.name, entry.folder, target / inside)
             ):
                 left_out += 1
             else:
-                room, places = room - length, places - 1
+                remaining_bytes, remaining_files = remaining_bytes - length, remaining_files - 1
     finally:
         os.close(folder)
     return left_out

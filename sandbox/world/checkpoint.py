@@ -27,7 +27,7 @@ ALWAYS = ("submission", "code", "logs")
 """Folders that are in every checkpoint, besides the session."""
 LEFT = (*NOT_RESUMED, "agent", ".cache")
 """What is in a checkpoint only as far as the session is in it."""
-MOST_FILES = 100_000
+MAX_FILES = 100_000
 WHOLE = 32 * 1024**2
 """Files up to this size are read again if the agent changes them meanwhile."""
 BESIDE = ("-wal", "-journal")
@@ -49,17 +49,17 @@ class Packed:
 
 
 def pack(
-    home: Path, agent: Agent, target: Path, most_bytes: int, give_up: Callable[[], object] = lambda: False
+    home: Path, agent: Agent, target: Path, max_bytes: int, give_up: Callable[[], object] = lambda: False
 ) -> Packed:
     """Write the files of an agent, which may be running, to a tar file.
 
-    Its session and the folders `ALWAYS` come first, its other working files as far as there is room.
+    Its session and the folders `ALWAYS` come first, its other working files as far as they fit.
 
     Args:
         home: the agent's home.
         agent: the agent, whose session is named by `resume`.
         target: the file; replaced.
-        most_bytes: limit of the files' lengths together, each of which counts `trees.SMALLEST` at least.
+        max_bytes: limit of the files' lengths together, each of which counts `trees.SMALLEST` at least.
         give_up: asked all the time; if it returns something true, the work is stopped.
 
     Raises:
@@ -68,7 +68,7 @@ def pack(
         OSError: the home is gone, or the disk is full.
     """
     session = tuple(agent.resume or ())
-    room, files, left_out = most_bytes, 0, 0
+    remaining_bytes, files, left_out = max_bytes, 0, 0
     with (
         trees.opened_folder(home) as top,
         target.open("wb") as file,
@@ -86,15 +86,15 @@ def pack(
                 length = sum(max(each.status.st_size, trees.SMALLEST) for each in whole)
                 if not (entry.is_file or entry.is_folder) or names.problem(entry.path):
                     left_out += 1
-                elif length > room or files + len(whole) > MOST_FILES:
+                elif length > remaining_bytes or files + len(whole) > MAX_FILES:
                     if needed:
                         raise BackendError(
                             f"its session, {', '.join(f'{each}/' for each in ALWAYS)} have more than "
-                            f"{size(most_bytes)} or {MOST_FILES:,} files"
+                            f"{size(max_bytes)} or {MAX_FILES:,} files"
                         )
                     left_out += len(whole)
-                elif _add_whole(tar, file, whole, room, give_up):
-                    room, files = room - length, files + len(whole)
+                elif _add_whole(tar, file, whole, remaining_bytes, give_up):
+                    remaining_bytes, files = remaining_bytes - length, files + len(whole)
     return Packed(files, left_out)
 
 
@@ -164,18 +164,22 @@ def _status(entry: trees.Entry, name: str) -> os.stat_result | None:
 
 
 def _add_whole(
-    tar: tarfile.TarFile, target: BinaryIO, whole: list[trees.Entry], room: int, give_up: Callable[[], object]
+    tar: tarfile.TarFile,
+    target: BinaryIO,
+    whole: list[trees.Entry],
+    remaining_bytes: int,
+    give_up: Callable[[], object],
 ) -> bool:
     """Add files that belong together, again if the agent changes one meanwhile; returns as `_add`.
 
     `target` is the open file that the tar file is written to.
     """
     if len(whole) == 1:
-        return _add(tar, whole[0], room, give_up)
+        return _add(tar, whole[0], remaining_bytes, give_up)
     begun = tar.offset
     for last in (False,) * (_AGAIN - 1) + (True,):
         before = [_version(each) for each in whole]
-        added = [_add(tar, each, room - (tar.offset - begun), give_up) for each in whole]
+        added = [_add(tar, each, remaining_bytes - (tar.offset - begun), give_up) for each in whole]
         if last or before == [_version(each) for each in whole]:
             break
         target.seek(begun)
@@ -189,8 +193,8 @@ def _version(entry: trees.Entry) -> tuple[int, int, int] | None:
     return status and (status.st_ino, status.st_size, status.st_mtime_ns)
 
 
-def _add(tar: tarfile.TarFile, entry: trees.Entry, room: int, give_up: Callable[[], object]) -> bool:
-    """Add a file or folder; returns whether it could be read and is no longer than `room`."""
+def _add(tar: tarfile.TarFile, entry: trees.Entry, remaining_bytes: int, give_up: Callable[[], object]) -> bool:
+    """Add a file or folder; returns whether it could be read and is no longer than `remaining_bytes`."""
     info = tarfile.TarInfo(entry.path)
     info.mtime, info.mode = entry.status.st_mtime, 0o755 if entry.status.st_mode & 0o100 else 0o644
     if entry.is_folder:
@@ -202,7 +206,7 @@ def _add(tar: tarfile.TarFile, entry: trees.Entry, room: int, give_up: Callable[
             with trees.opened_file(entry.name, entry.folder) as file:
                 before = os.fstat(file)
                 info.size = before.st_size
-                if info.size > room:
+                if info.size > remaining_bytes:
                     return False
                 if info.size > WHOLE:
                     tar.addfile(info, _Exactly(file, info.size, give_up))

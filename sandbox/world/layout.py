@@ -146,7 +146,7 @@ def environment(spec: RunSpec, home: PurePath, *, python: str, path: str, thread
         "TIME_LIMIT_SECONDS": _number(spec.limits.time_limit_seconds),
         "MLEBENCH_PYTHON": python,
         # Never left out: images of CUDA say "all", which an engine with NVIDIA's runtime would obey.
-        "NVIDIA_VISIBLE_DEVICES": ",".join(spec.place.gpus) or NO_GPUS,
+        "NVIDIA_VISIBLE_DEVICES": ",".join(spec.allocation.gpus) or NO_GPUS,
     }
     if spec.resume is not None:
         world["MLEBENCH_RESUMED"] = "1"

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypedDict
 
-from common.causes import HOUR, patiently
+from common.causes import HOUR, retrying
 from competitions.competition import Competition
 from competitions.errors import DownloadError
 from competitions.preparing.archives.containers import open_container
@@ -96,7 +96,7 @@ def acquire(
         at=datetime.now(UTC).isoformat(timespec="seconds"),
     )
     store.top.sync()
-    patiently(
+    retrying(
         lambda: store.write_json(_record_url(store, competition.id), record),
         seconds=patience,
         on_wait=lambda text: on_progress(f"waiting {text}"),
@@ -198,7 +198,7 @@ def _streamed(
             raise
         report("checking")
         try:
-            files = patiently(
+            files = retrying(
                 lambda: open_container(store.raw(competition.id)).sizes,
                 seconds=patience,
                 on_wait=lambda text: report(f"waiting {text}"),

@@ -14,7 +14,7 @@ from typing import Literal
 
 from common.settings import get_settings
 from sandbox import backends
-from sandbox.backend import Backend, Place, RunSpec
+from sandbox.backend import Allocation, Backend, RunSpec
 from sandbox.host.folder import host_folder
 from sandbox.host.placement import Host, Need
 from sandbox.host.slots import Claim, Holder, HostSlots
@@ -48,7 +48,7 @@ def _slots(folder: Path) -> HostSlots:
 @contextlib.contextmanager
 def allocated(
     runner: Backend, spec: RunSpec, on_wait: Callable[[str], None], *, running: bool = False
-) -> Iterator[Place]:
+) -> Iterator[Allocation]:
     """Hold a slot of this host and GPUs for a run, unless it has ended already.
 
     Runs get them in the order in which they ask. One that is in progress, or with `running`, does not wait.
@@ -58,7 +58,7 @@ def allocated(
     """
     state = "running" if running else runner.find(spec)
     if state == "finished":
-        yield Place()
+        yield Allocation()
         return
     claim = Claim(
         run_id=spec.run_id,

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from common import progress
-from common.causes import explain, patiently
+from common.causes import explain, retrying
 from common.settings import get_settings
 
 _FLOW_RUN = "PREFECT__FLOW_RUN_ID"
@@ -91,11 +91,11 @@ def make_requests_wait() -> None:
         timeouts = request.extensions.get("timeout", {})
         request.extensions["timeout"] = {name: min(seconds or longest, longest) for name, seconds in timeouts.items()}
         with _few_retries(), progress.waits("Prefect") as waiting:
-            return patiently(
+            return retrying(
                 once,
                 seconds=patience,
                 on_wait=waiting,
-                longest_pause=_MAX_PAUSE_SECONDS,
+                max_pause_seconds=_MAX_PAUSE_SECONDS,
                 passes=_away,
                 what="Prefect server",
             )

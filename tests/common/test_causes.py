@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from common.causes import CAUSES, cause_of, explain, patiently
+from common.causes import CAUSES, cause_of, explain, retrying
 from common.errors import UserError
 from competitions.errors import DownloadError
 from sandbox.docker.engine import EngineUnreachable
@@ -122,7 +122,7 @@ class TestPatience:
                 raise errors.pop(0)
             return "done"
 
-        assert patiently(work, on_wait=said.append, pause=pauses.append) == "done"
+        assert retrying(work, on_wait=said.append, pause=pauses.append) == "done"
         assert said[0] == "for the network (reset); giving up in 60 min"
         assert len(pauses) == 2
 
@@ -134,7 +134,7 @@ class TestPatience:
             raise DownloadError("damaged")
 
         with pytest.raises(DownloadError):
-            patiently(work)
+            retrying(work)
         assert len(tried) == 1
 
     def test_it_ends(self) -> None:
@@ -145,5 +145,5 @@ class TestPatience:
             raise ConnectionResetError
 
         with pytest.raises(ConnectionResetError):
-            patiently(work, seconds=0)
+            retrying(work, seconds=0)
         assert len(tried) == 1

@@ -82,7 +82,7 @@ def test_a_flow_endures_an_hour_unless_the_settings_say_otherwise(monkeypatch: p
         clock = Clock()
         with monkeypatch.context() as patch:
             patch.setattr(time, "monotonic", lambda clock=clock: clock.now)
-            patch.setattr(prefect_server, "patiently", functools.partial(causes.patiently, pause=clock.sleep))
+            patch.setattr(prefect_server, "retrying", functools.partial(causes.retrying, pause=clock.sleep))
             back = clock.now + away
             with _served_from(clock, back):
                 if ends_well:

@@ -78,8 +78,8 @@ class Pace:
     renewed_after: int = 3
     """Turns with an error, in a row, after which the session is given up and a new one begins."""
     pause: float = 5
-    """After an error; it doubles with every further one, up to `longest_pause`."""
-    longest_pause: float = 300
+    """After an error; it doubles with every further one, up to `max_pause_seconds`."""
+    max_pause_seconds: float = 300
     poll: float = 15
     refused: float = 600
     """For how long the budget may be used up before a command that goes on is ended, for example one that retries."""
@@ -211,7 +211,7 @@ class Session:
                 self.process.wait(seconds)
 
     def _pause(self) -> None:
-        seconds = min(self.pace.pause * 2 ** (self.failures - 1), self.pace.longest_pause)
+        seconds = min(self.pace.pause * 2 ** (self.failures - 1), self.pace.max_pause_seconds)
         time.sleep(max(0, min(seconds, self.end - time.time())))
 
 

@@ -20,7 +20,7 @@ def test_lines_by_the_million(hostile: Hostile, monkeypatch: pytest.MonkeyPatch)
     """
     monkeypatch.setattr(containers, "BACKSTOP_SECONDS", 3.0)
     monkeypatch.setattr(follow, "LINES", 20)
-    monkeypatch.setattr(follow, "LAST_LINES", 50)
+    monkeypatch.setattr(follow, "MAX_LINES", 50)
     lines: list[str] = []
 
     def shown(line: str) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.backend import Place
+from sandbox.backend import Allocation
 from sandbox.docker.engine import connect
 from sandbox.limits import MIB
 from sandbox.supervision import openfiles
@@ -89,7 +89,7 @@ def test_open_files_of_all_processes(contained: Hostile) -> None:
     _, most = openfiles._table()
     part = openfiles.limit(100, 500)
     assert part == max(min(most // 2 // 50_000, 4096), 1024)
-    done = contained.run(python(code), processes=100, change={"place": Place(slots=500)})
+    done = contained.run(python(code), processes=100, change={"allocation": Allocation(slots=500)})
     assert done.lines == [f"{part} {part} {part}", "no more"]
 
 

@@ -111,8 +111,8 @@ def test_a_slot_stays_with_its_container(
     spec = docker_spec(WAITS)
     host = HostSlots(tmp_path / "host", backends, ["GPU-a"])
     claim = Claim(spec.run_id, str(spec.workdir), "docker", seconds=60)
-    with contextlib.suppress(KeyboardInterrupt), host.take(claim, 1) as place:
-        handle = docker_backend.start(dataclasses.replace(spec, place=place))
+    with contextlib.suppress(KeyboardInterrupt), host.take(claim, 1) as allocation:
+        handle = docker_backend.start(dataclasses.replace(spec, allocation=allocation))
         raise KeyboardInterrupt
     assert [holder.claim for holder in host.holders()] == [claim]
     docker_backend.discard(handle)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from sandbox.backend import Place, RunSpec
+from sandbox.backend import Allocation, RunSpec
 from sandbox.definitions import Agent, load_agent
 from sandbox.docker import backend as backend_module
 from sandbox.docker import watch
@@ -140,7 +140,7 @@ def test_gpus_are_assigned_by_the_host_and_hidden_otherwise(
         gpus = requests[0]["DeviceIDs"] if requests else None
         return made["environment"]["NVIDIA_VISIBLE_DEVICES"], gpus, made["labels"]["mlebench.gpus"]
 
-    assert asked_for(replace(spec, place=Place(("a", "b")))) == ("a,b", ["a", "b"], "a,b")
+    assert asked_for(replace(spec, allocation=Allocation(("a", "b")))) == ("a,b", ["a", "b"], "a,b")
     sly = replace(docker_spec("true"), env={"NVIDIA_VISIBLE_DEVICES": "all"})
     assert asked_for(sly) == ("void", None, "")
 

@@ -31,8 +31,8 @@ folder, name, gpus, limit, absent = sys.argv[1:]
 slots.ABSENT_SECONDS = float(absent)
 claim = slots.Claim(name, f"/agents/{name}", "process", gpus=int(gpus))
 host = slots.HostSlots(Path(folder), Supervised())
-with host.take(claim, int(limit), lambda what: print("waits", what, flush=True)) as place:
-    print("has", *place.gpus, flush=True)
+with host.take(claim, int(limit), lambda what: print("waits", what, flush=True)) as allocation:
+    print("has", *allocation.gpus, flush=True)
     sys.stdin.readline()
 print("freed", flush=True)
 """
@@ -50,9 +50,9 @@ from tests.sandbox.host.test_slots import Supervised
 folder, agent, data, workdir = sys.argv[1:]
 limits = Limits(time_limit_seconds=60)
 spec = RunSpec("run", "competition", 3, load_agent(agent, [agent]), Path(data), Path(workdir), limits)
-with HostSlots(Path(folder), Supervised(), ["GPU-a"]).take(Claim("run", workdir, "process", gpus=1), 1) as place:
+with HostSlots(Path(folder), Supervised(), ["GPU-a"]).take(Claim("run", workdir, "process", gpus=1), 1) as allocation:
     backend = ProcessBackend()
-    backend.wait(backend.start(replace(spec, place=place)), lambda line: print(line, flush=True))
+    backend.wait(backend.start(replace(spec, allocation=allocation)), lambda line: print(line, flush=True))
 """
 
 
@@ -247,8 +247,8 @@ def test_an_agent_keeps_its_slot_and_gpu_when_its_orchestrator_is_killed(
     [holder] = host.holders()
     assert not holder.waited_for
     assert str(holder).startswith("run (process, since 20")
-    with host.take(claim("run", 1, spec.workdir), 1, running=True) as place:  # the next orchestrator does not wait
-        assert place.gpus == ("GPU-a",)
+    with host.take(claim("run", 1, spec.workdir), 1, running=True) as allocation:  # the next orchestrator does not wait
+        assert allocation.gpus == ("GPU-a",)
         handle = backend.start(spec)
         assert handle.attachment == "running"
         (spec.workdir / "home" / "go").touch()
@@ -261,8 +261,8 @@ def test_an_agent_whose_supervisor_is_killed_too_has_no_slot(
 ) -> None:
     spec = make_spec("echo begun; sleep 1000")
     host = HostSlots(folder, Supervised())
-    with contextlib.suppress(KeyboardInterrupt), host.take(claim("run", 0, spec.workdir), 1) as place:
-        backend.start(replace(spec, place=place))
+    with contextlib.suppress(KeyboardInterrupt), host.take(claim("run", 0, spec.workdir), 1) as allocation:
+        backend.start(replace(spec, allocation=allocation))
         raise KeyboardInterrupt
     waiting = wants("next", limit=1)
     assert waiting.says().startswith("waits for a slot")
@@ -301,14 +301,14 @@ def test_a_container_keeps_the_slot_of_its_orchestrator_that_is_gone(folder: Pat
 
 def test_gpus_of_containers_of_other_users_are_not_free(folder: Path) -> None:
     host = HostSlots(folder, Containers(gpus={"GPU-a"}), ["GPU-a", "GPU-b"])
-    with host.take(claim("x", 1), 2) as place:
-        assert place.gpus == ("GPU-b",)
+    with host.take(claim("x", 1), 2) as allocation:
+        assert allocation.gpus == ("GPU-b",)
 
 
 def test_a_run_in_progress_that_has_no_slot_does_not_wait(folder: Path) -> None:
     host = HostSlots(folder, Supervised())
-    with host.take(claim("x"), 1), host.take(claim("y"), 1, running=True) as place:
-        assert place.descriptor is not None
+    with host.take(claim("x"), 1), host.take(claim("y"), 1, running=True) as allocation:
+        assert allocation.descriptor is not None
         assert len(host.holders()) == 2
 
 

@@ -1,4 +1,4 @@
-"""Bound what the requests of a run take at a time, and a minute."""
+"""Limits of the gateway: the memory of all requests that are under way, and requests and tokens a minute."""
 
 from __future__ import annotations
 
@@ -9,31 +9,31 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 
-class NoRoom(Exception):
-    """What is under way takes all the memory."""
+class MemoryLimitReached(Exception):
+    """The requests that are under way take all the memory."""
 
 
-class Room:
-    """Memory that is given out before it is used. Belongs to one event loop."""
+class MemoryLimit:
+    """Memory that requests reserve before they use it. Belongs to one event loop."""
 
     def __init__(self, size: int) -> None:
         self._free = size
         self._changed = asyncio.Condition()
 
     @asynccontextmanager
-    async def hold(self, size: int, seconds: float) -> AsyncIterator[Share]:
-        """Hold `size` bytes during the block; waits up to `seconds` for them. Raises `NoRoom`."""
-        share = Share(self)
+    async def reserve(self, size: int, seconds: float) -> AsyncIterator[ReservedMemory]:
+        """Reserve `size` bytes for the block; waits up to `seconds` for them. Raises `MemoryLimitReached`."""
+        reserved = ReservedMemory(self)
         try:
             try:
                 async with asyncio.timeout(seconds), self._changed:
-                    await self._changed.wait_for(lambda: share.grow(size, check=False))
+                    await self._changed.wait_for(lambda: reserved.grow(size, check=False))
             except TimeoutError:
-                raise NoRoom from None
-            yield share
+                raise MemoryLimitReached from None
+            yield reserved
         finally:
-            self._free += share.size
-            share.size = 0
+            self._free += reserved.size
+            reserved.size = 0
             async with self._changed:
                 self._changed.notify_all()
 
@@ -45,25 +45,25 @@ class Room:
         return True
 
 
-class Share:
-    """The memory that one request holds."""
+class ReservedMemory:
+    """The memory that one request has reserved."""
 
-    def __init__(self, room: Room) -> None:
+    def __init__(self, limit: MemoryLimit) -> None:
         self.size = 0
-        self._room = room
+        self._limit = limit
 
     def grow(self, size: int, *, check: bool = True) -> bool:
-        """Hold `size` more bytes. If they are not free, return False, or with `check` raise `NoRoom`."""
-        if not self._room.take(size):
+        """Reserve `size` more bytes. If they are not free, return False, or with `check` raise `MemoryLimitReached`."""
+        if not self._limit.take(size):
             if check:
-                raise NoRoom
+                raise MemoryLimitReached
             return False
         self.size += size
         return True
 
 
 class Rate:
-    """An allowance a minute, which can be saved up for one minute. What is used may exceed it, and is then awaited."""
+    """A limit a minute. Up to that of one minute is saved up; what was used beyond it delays the next request."""
 
     def __init__(self, per_minute: int | None) -> None:
         self._per_minute = per_minute

@@ -1,4 +1,4 @@
-"""The most that a request can use, known before it is sent."""
+"""The upper bound of what a request can use, known before it is sent."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ TOOLS_TOKENS = 1_000
 LIMITS = ("max_completion_tokens", "max_output_tokens", "max_tokens")
 SETTINGS = "generationConfig"
 """The field of Gemini's requests that contains the limits."""
-GEMINI_OUTPUT = 65_536
+GEMINI_MAX_OUTPUT_TOKENS = 65_536
 """What Gemini's models write at most, thoughts included; their windows are not in all list prices."""
-MOST_OUTPUT = 10**12
+MAX_OUTPUT_TOKENS = 10**12
 """Output tokens of all answers of a request that are counted at most; a table has room for sums of millions of them."""
-LEAST_OUTPUT = 16
+MIN_OUTPUT_TOKENS = 16
 """The least that OpenAI's responses API accepts as a limit. An answer is not limited to less."""
 
 
 @dataclass(frozen=True)
-class WorstCase:
+class MaxUsage:
     """The most tokens of a request."""
 
     input_tokens: int
@@ -44,18 +44,18 @@ class WorstCase:
     def usage(self, provider: Provider, rates: Rates | None) -> Usage:
         """The most that it can use. Without a limit and a known window, the provider's `output_tokens`."""
         window = rates.window if rates is not None else None
-        most = window or max(provider.output_tokens, GEMINI_OUTPUT if self.field == "maxOutputTokens" else 0)
+        most = window or max(provider.output_tokens, GEMINI_MAX_OUTPUT_TOKENS if self.field == "maxOutputTokens" else 0)
         each = self.limit if self.limit is not None else most
-        return Usage(self.input_tokens, min(each * self.answers, MOST_OUTPUT), estimated=True)
+        return Usage(self.input_tokens, min(each * self.answers, MAX_OUTPUT_TOKENS), estimated=True)
 
-    def leaves_room(self, body: dict[str, Any]) -> bool:
+    def allows_thinking(self, body: dict[str, Any]) -> bool:
         """Whether the limit is above what the request reserves for thinking, as Anthropic's API requires."""
         thinking = body.get("thinking") or body.get(SETTINGS, {}).get("thinkingConfig")
         found = thinking if isinstance(thinking, dict) else {}
         reserved = found.get("budget_tokens", found.get("thinkingBudget"))
         return self.limit is None or not isinstance(reserved, int) or reserved < self.limit
 
-    def limited(self, tokens: int) -> WorstCase:
+    def limited(self, tokens: int) -> MaxUsage:
         """The same with at most `tokens` in each answer."""
         return replace(self, limit=tokens if self.limit is None else min(tokens, self.limit))
 
@@ -71,12 +71,12 @@ class WorstCase:
         return {**body, **{name: min(body.get(name) or self.limit, self.limit) for name in stated}}
 
 
-def worst_case(
+def max_usage(
     body: dict[str, Any], endpoint: Endpoint, media: Media, provider: Provider, window: int | None
-) -> WorstCase:
+) -> MaxUsage:
     """The most that a checked request can use: no token is shorter than a byte."""
     if endpoint.free:
-        return WorstCase(0, 0, 0, "")
+        return MaxUsage(0, 0, 0, "")
     text = len(plain_json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")) - media.bytes
     given = text + media.images * IMAGE_TOKENS + (TOOLS_TOKENS if body.get("tools") or body.get("functions") else 0)
     prompts = _prompts(body.get("prompt"))
@@ -85,16 +85,16 @@ def worst_case(
     if window is not None:
         given = min(given, window * max(prompts, _prompts(body.get("input")) if not endpoint.output else 1))
     if not endpoint.output:
-        return WorstCase(given, 0, 0, "")
+        return MaxUsage(given, 0, 0, "")
     if endpoint.api == "gemini":
         settings = body.get(SETTINGS, {})
-        return WorstCase(
+        return MaxUsage(
             given, settings.get("candidateCount") or 1, settings.get(endpoint.output) or None, endpoint.output
         )
     answers = max(body.get("n") or 1, body.get("best_of") or 1) * prompts
     stated = [body[name] for name in LIMITS if body.get(name) is not None]
     field = endpoint.output if endpoint.output != "max_completion_tokens" else provider.output_field
-    return WorstCase(given, answers, max(stated, default=None), field)
+    return MaxUsage(given, answers, max(stated, default=None), field)
 
 
 def _prompts(value: Any) -> int:
