@@ -16,7 +16,7 @@ from grading.medals import STORED, Leaderboard
 from grading.report import GradedSubmission
 from grading.words import score_and_medal
 from storage.datasets.local_copy import local_copy
-from storage.runs.evidence.records import sign_record, snapshots_hash
+from storage.runs.evidence.signatures import sign_record, snapshots_hash
 from storage.runs.folders import RunFolder, StoredRun
 from storage.runs.records import GradeRecord, RunRecord, SnapshotRecord
 from storage.store import Store

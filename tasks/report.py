@@ -209,7 +209,7 @@ def counting_of(store: Store, grades: pd.DataFrame, runs: pd.DataFrame, split: s
     Raises `UserError` for an unknown split.
     """
     from grading.statistics.counting import Counting
-    from storage.runs.evidence.manifest import planned_runs
+    from storage.runs.evidence.group_manifest import planned_runs
 
     groups = sorted({group for table in (grades, runs) if len(table) for group in table["run_group"]})
     planned = {group: planned_runs(store, group) for group in groups}

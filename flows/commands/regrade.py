@@ -85,8 +85,8 @@ def _regrade(
 ) -> tuple[GradeRecord | None, GradeRecord]:
     """Grade one run again; returns the grade before, if there was one, and after."""
     from common.settings import get_settings
-    from storage.runs.evidence.manifest import head_of_run
-    from storage.runs.evidence.records import sign_record
+    from storage.runs.evidence.group_manifest import head_of_run
+    from storage.runs.evidence.signatures import sign_record
     from tasks.grading import grade_submission
     from tasks.wiring.attempts import note_in_manifest
 

@@ -13,7 +13,7 @@ from flows.commands.answers import answer, say, takes_json
 from flows.commands.options import RUN_GROUP, StoreOptions, takes
 
 if TYPE_CHECKING:
-    from storage.runs.evidence.chain import Problem
+    from storage.runs.evidence.signatures import Problem
     from storage.store import Store
 
 
@@ -30,31 +30,29 @@ if TYPE_CHECKING:
 def command(run_group: str, public_key: Path | None, regrade: bool, storage: StoreOptions) -> int:
     """Verify the evidence of every run of RUN_GROUP against the files in the store.
 
-    The hash chain of each run (ledger.jsonl) is recomputed, and every file that it covers is read again. Runs are
+    Every file of a run is read again and compared with the ledger of the run (ledger.jsonl). Runs are
     compared with the manifest of the group, which shows runs that were removed, repeated or brought from elsewhere.
     Signatures are checked as well if MLEBENCH_LEDGER_KEY is set or --public-key is given. Files and folders of the
     group that belong to no run are reported. Exit code 1 if anything differs.
     """
     from common.settings import get_settings
-    from storage.runs.evidence.manifest import compare_manifest, heads_of
-    from storage.runs.evidence.seal import find_strangers, verify_group, verify_manifest
+    from storage.runs.evidence.verify import find_unexpected, verify_group
     from storage.runs.folders import no_runs
 
-    place = storage.open()
+    store = storage.open()
     key = _read(public_key) if public_key else get_settings().ledger_key.get_secret_value()
-    results = verify_group(place, run_group, key)
-    strangers = find_strangers(place, run_group)
-    if not results and not strangers:
-        raise no_runs(place, run_group)
+    verification = verify_group(store, run_group, key)
+    results, manifest, notes = verification.problems, verification.manifest, verification.notes
+    unexpected = find_unexpected(store, run_group)
+    if not results and not unexpected:
+        raise no_runs(store, run_group)
     if regrade:
-        for name, problems in _grades_that_differ(place, run_group):
+        for name, problems in _grades_that_differ(store, run_group):
             results.setdefault(name, []).extend(problems)
-    for name, problems in sorted([*results.items(), *((path, [problem]) for path, problem in strangers.items())]):
+    for name, problems in sorted([*results.items(), *((path, [problem]) for path, problem in unexpected.items())]):
         say(f"{'FAILED' if problems else 'ok':7} {run_group}/{name}")
         for problem in problems:
             say(f"        {problem}")
-    _, manifest = verify_manifest(place, run_group, key)
-    notes = compare_manifest(manifest, heads_of(place, run_group))[1] if manifest.entries else []
     if manifest.entries:
         if 0 < manifest.unsigned < len(manifest.entries):
             say(
@@ -67,13 +65,13 @@ def command(run_group: str, public_key: Path | None, regrade: bool, storage: Sto
     failed = sum(bool(problems) for problems in results.values())
     runs = results.keys() - {"manifest"}
     checked = "signatures checked" if key else "no key, signatures not checked"
-    others = f", {len(strangers)} not part of the group" if strangers else ""
+    others = f", {len(unexpected)} not part of the group" if unexpected else ""
     good = sum(not results[name] for name in runs)
     say(f"{good} of {len(runs)} runs verified{others} ({checked})")
     answer(
         {
             "run_group": run_group,
-            "verified": not failed and not strangers,
+            "verified": not failed and not unexpected,
             "runs": [
                 {"run": f"{run_group}/{name}", "problems": [str(each) for each in results[name]]}
                 for name in sorted(runs)
@@ -84,11 +82,11 @@ def command(run_group: str, public_key: Path | None, regrade: bool, storage: Sto
                 "problems": [str(each) for each in results.get("manifest", [])],
                 "notes": notes,
             },
-            "not_of_the_group": {path: str(problem) for path, problem in sorted(strangers.items())},
+            "not_of_the_group": {path: str(problem) for path, problem in sorted(unexpected.items())},
             "signatures_checked": bool(key),
         }
     )
-    return 1 if failed or strangers else 0
+    return 1 if failed or unexpected else 0
 
 
 def _read(public_key: Path) -> str:
@@ -98,20 +96,20 @@ def _read(public_key: Path) -> str:
         raise UserError(f"the public key {public_key} cannot be read: {error}") from error
 
 
-def _grades_that_differ(place: Store, run_group: str) -> Iterator[tuple[str, list[Problem]]]:
+def _grades_that_differ(store: Store, run_group: str) -> Iterator[tuple[str, list[Problem]]]:
     """Grade each graded run again, and yield what differs from its grade, by COMPETITION/SEED."""
     from common.causes import explain
     from grading.medals import STORED, Leaderboard
-    from storage.runs.evidence.chain import Problem
+    from storage.runs.evidence.signatures import Problem
     from storage.runs.folders import stored_runs
     from tasks.grading import grade_submission
 
-    for run in stored_runs(place, run_group):
+    for run in stored_runs(store, run_group):
         name = f"{run.record.competition_id}/{run.record.seed}"
         for before in run.folder.read_grades():
             board: Leaderboard = STORED if before.leaderboard in (None, STORED) else "refreshed"
             try:
-                after, _ = grade_submission(place, run.record, run.source, before.edition, board)
+                after, _ = grade_submission(store, run.record, run.source, before.edition, board)
             except UserError as error:
                 yield name, [Problem("grade", f"cannot be compared: {explain(error)}")]
                 continue

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from storage.exclusive import create
 from storage.lease import Lease, LeaseLost
-from storage.runs.evidence.manifest import append
-from storage.runs.evidence.seal import seal
+from storage.runs.evidence.group_manifest import append
+from storage.runs.evidence.ledger import seal
 from storage.runs.folders import RUN, TRY, RunFolder, is_grade
 from storage.runs.records import RunRecord
 from storage.store import Store

@@ -16,7 +16,7 @@ from sandbox import backends
 from storage.dataset import Dataset
 from storage.datasets.prepared import committed_key
 from storage.keys import content_key
-from storage.runs.evidence.manifest import append, head_of_run
+from storage.runs.evidence.group_manifest import append, head_of_run
 from storage.runs.folders import RunFolder
 from storage.runs.records import RunRecord
 from storage.store import Store
@@ -179,7 +179,7 @@ def _size(count: int | None) -> str | None:
 
 
 def note_in_manifest(store: Store, run_group: str, kind: str, **facts: Any) -> None:
-    """Append an entry; see `storage.runs.evidence.manifest`. Raises `UserError` if the key cannot sign."""
+    """Append an entry; see `storage.runs.evidence.group_manifest`. Raises `UserError` if the key cannot sign."""
     append(store, run_group, get_settings().ledger_key.get_secret_value(), kind, **facts)
 
 

@@ -10,7 +10,7 @@ import pytest
 from common.settings import get_settings
 from competitions import registry
 from flows.cli import main
-from storage.runs.evidence.manifest import read_manifest
+from storage.runs.evidence.group_manifest import read_manifest
 from storage.runs.folders import RunFolder, stored_runs
 from tests.agents import noting, write_agent
 from tests.stores import Store

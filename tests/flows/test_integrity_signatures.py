@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from flows.cli import main
-from storage.runs.evidence.chain import GENESIS, canonical
-from storage.runs.evidence.seal import verify_group
+from storage.runs.evidence.group_manifest import GENESIS
+from storage.runs.evidence.signatures import canonical
+from storage.runs.evidence.verify import verify_group
 from tasks.wiring.attempts import note_plan
 from tasks.wiring.requests import RunRequest
 from tests.flows.ledgers import edit, finished_store, run, signed, verify
@@ -78,7 +79,7 @@ def test_no_forged_value_ends_verifying(
         for value in ODD:
             changed = {**record, field: value}
             path.write_bytes(json.dumps([changed] if isinstance(content, list) else changed).encode() + b"\n" + rest)
-            results = verify_group(Store(str(run.parents[3])), "g", "the operator's")
+            results = verify_group(Store(str(run.parents[3])), "g", "the operator's").problems
             assert value == record[field] or any(results.values()), (field, value)
 
 

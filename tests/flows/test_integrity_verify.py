@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 from collections.abc import Callable
@@ -34,16 +35,15 @@ def test_an_untouched_run_verifies(
 
 
 def test_the_ledger_tells_what_happened(run: Path) -> None:
-    entries = [json.loads(line) for line in (run / "ledger.jsonl").read_text().splitlines()]
-    by_kind = {entry["kind"]: entry for entry in entries}
-    assert by_kind["begin"]["agent"] == "asks"
-    assert {"backend", "cpus", "memory_bytes", "time_limit_seconds"} <= set(by_kind["conditions"])
+    lines = [json.loads(line) for line in (run / "ledger.jsonl").read_text().splitlines()]
+    by_kind = {line["kind"]: line for line in lines}
+    assert by_kind["run"]["record"]["agent"] == "asks"
+    assert {"backend", "cpus", "memory_bytes", "time_limit_seconds"} <= set(by_kind["run"]["record"])
     assert by_kind["validation"]["call"]["verdict"] == "valid"
-    assert all(entry["at_seconds"] >= 0 for entry in entries if entry["kind"] == "snapshot")
-    paths = {entry["path"] for entry in entries if entry["kind"] == "file"}
+    paths = {line["path"] for line in lines if line["kind"] == "file"}
     assert {"submission.csv", "logs/agent.log", "code/main.py", "validation.jsonl"} <= paths
     record = json.loads((run / "run.json").read_text())
-    assert record["ledger_head"] == entries[-1]["hash"]
+    assert record["ledger_head"] == hashlib.sha256((run / "ledger.jsonl").read_bytes()).hexdigest()
     store = Store(str(run.parents[3]))
     assert read_table(store, "runs")["ledger_head"].tolist() == [record["ledger_head"]]
 
@@ -68,8 +68,7 @@ def test_one_changed_byte_in_any_file_is_told(run: Path, verify: Callable[..., t
     path.write_bytes(bytes(content))
     code, text = verify()
     assert code == 1
-    where = "line " if name == "ledger.jsonl" else name
-    assert any(line.startswith(f"        {where}") for line in text.splitlines()), text
+    assert any(line.startswith(f"        {name}") for line in text.splitlines()), text
 
 
 @pytest.mark.parametrize(
@@ -77,10 +76,10 @@ def test_one_changed_byte_in_any_file_is_told(run: Path, verify: Callable[..., t
     [
         (lambda run: (run / "submission.csv").unlink(), "submission.csv: is missing"),
         (lambda run: (run / "code" / "more.py").write_text("y"), "code/more.py: was added"),
-        (lambda run: (run / "ledger.jsonl").unlink(), "ledger: is missing"),
+        (lambda run: (run / "ledger.jsonl").unlink(), "ledger.jsonl: is missing"),
         (lambda run: (run / "run.json").write_text("no"), "run.json: was changed: it is not a JSON object"),
         (lambda run: edit(run, seed=7), "run.json: seed is 7, the ledger says 0"),
-        (lambda run: edit(run, duration_seconds=1.5), "run.json: was changed: its content differs from the ledger"),
+        (lambda run: edit(run, duration_seconds=1.5), "run.json: duration_seconds is 1.5, the ledger says"),
         (lambda run: edit(run, ledger_head="0" * 64), "tables/runs: has the head"),
         (lambda run: shutil.rmtree(run), "no runs"),
     ],

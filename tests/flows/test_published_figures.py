@@ -14,7 +14,7 @@ from scipy import stats
 
 from competitions import registry
 from flows.cli import main
-from storage.runs.evidence.manifest import append
+from storage.runs.evidence.group_manifest import append
 from storage.tables import read_table, write_frame
 from tests.stores import Store
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from storage.runs.evidence.seal import verify_run
+from storage.runs.evidence.verify import verify_run
 from storage.runs.folders import stored_runs
 from storage.tables import read_table
 from tests.agents import noting, write_agent

@@ -23,7 +23,7 @@ from storage.datasets.job import Job
 from storage.datasets.local_copy import local_copy
 from storage.datasets.materialise import Serial, materialise
 from storage.remote import S3Options, configure, is_transient
-from storage.runs.evidence.seal import find_strangers
+from storage.runs.evidence.verify import find_unexpected
 from storage.store import Store
 from storage.tables import read_table, write_table
 from storage.writers import StoreError
@@ -143,8 +143,8 @@ def test_what_lies_beside_the_runs_of_a_group_is_told(store: Store, s3: Bucket) 
         store.write(store.url("runs", "g", path), b"{}")
     for folder in ("g", "g/digits"):  # as consoles make folders
         s3.client.put_object(Bucket=s3.name, Key=f"some/prefix/runs/{folder}/")
-    assert [*find_strangers(store, "g")] == ["digit", "digits/x", "notes.txt"]
-    assert find_strangers(store, "another") == {}
+    assert [*find_unexpected(store, "g")] == ["digit", "digits/x", "notes.txt"]
+    assert find_unexpected(store, "another") == {}
 
 
 def test_tables_are_read_with_one_call_of_pandas(store: Store) -> None:

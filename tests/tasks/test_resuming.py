@@ -14,8 +14,8 @@ from common.settings import get_settings
 from sandbox.isolation import Isolation
 from sandbox.serving import ServerThread, listen_tcp
 from storage.runs.checkpoints import Checkpoints, abandoned
-from storage.runs.evidence.manifest import read_manifest
-from storage.runs.evidence.seal import verify_run
+from storage.runs.evidence.group_manifest import read_manifest
+from storage.runs.evidence.verify import verify_run
 from storage.runs.folders import RunFolder
 from storage.store import Store
 from tasks.wiring.in_progress import in_progress

@@ -15,7 +15,7 @@ from sandbox.definitions import load_agent
 from sandbox.docker.build import build_agent
 from sandbox.isolation import Isolation
 from sandbox.world.files import remove_tree
-from storage.runs.evidence.seal import verify_run
+from storage.runs.evidence.verify import verify_run
 from tasks.grading import grade_run
 from tasks.wiring.grades import grade_request
 from tests.flows.streaming_model import StreamingModel, provide, serving, shells, told

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from storage.runs.evidence.seal import verify_run
+from storage.runs.evidence.verify import verify_run
 from storage.runs.folders import RunFolder, stored_runs
 from storage.store import Store
 from tasks.split import split_dataset

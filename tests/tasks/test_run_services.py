@@ -17,7 +17,7 @@ from sandbox.docker.engine import connect
 from sandbox.docker.network import remove
 from sandbox.gateway.prices import version_of_prices
 from sandbox.isolation import PROCESSES, Isolation
-from storage.runs.evidence.seal import verify_run
+from storage.runs.evidence.verify import verify_run
 from storage.runs.folders import RunFolder
 from storage.tables import read_table
 from tasks.agent_run import run_agent

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from storage.runs.evidence.manifest import append, heads_of
+from storage.runs.evidence.group_manifest import append, heads_of
 from tests.stores import Store
 
 GROUPS = ("old-copy", "old-docker", "old-import", "old-process", "old-services")

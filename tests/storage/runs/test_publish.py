@@ -12,7 +12,7 @@ import pytest
 
 import storage.runs.publish as publish_module
 from storage.lease import Lease, LeaseLost, lease
-from storage.runs.evidence.seal import verify_run
+from storage.runs.evidence.verify import verify_run
 from storage.runs.folders import RunFolder, StoredRun, stored_runs
 from storage.runs.publish import publish
 from storage.runs.records import RunRecord

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from grading.report import CompetitionReport, GradedSubmission
-from storage.runs.evidence.records import check_record, digest, sign_record, snapshots_hash
+from storage.runs.evidence.signatures import check_record, fingerprint, sign_record, snapshots_hash
 from storage.runs.folders import RunFolder, finished_folders, graded_folders, stored_runs
 from storage.runs.records import (
     ExaminationRecord,
@@ -182,7 +182,7 @@ class TestAScoreThatIsNoNumberOfJson:
         assert repr([each.score for each in folder.read_snapshots()]) == repr([score])
         content = store.read_json(folder.grade_url())
         assert check_record(content, "grade.json", folder, key) == []
-        assert digest(store.read_json(f"{folder.url}/snapshots.json")) == content["snapshots_hash"]
+        assert fingerprint(store.read_json(f"{folder.url}/snapshots.json")) == content["snapshots_hash"]
 
     @pytest.mark.parametrize("token", ["Infinity", "-Infinity", "NaN"])
     def test_is_read_as_python_writes_it(self, store: Store, token: str) -> None:

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from storage.runs.evidence.chain import canonical
-from storage.runs.evidence.manifest import append, compare_manifest, read_manifest
-from storage.runs.evidence.seal import verify_group
+from storage.runs.evidence.group_manifest import append, compare_manifest, read_manifest
+from storage.runs.evidence.signatures import canonical
+from storage.runs.evidence.verify import verify_group
 from tests.stores import Store
 
 KEY = "the operator's"
@@ -48,7 +48,7 @@ def test_a_forged_entry_is_a_finding(store: Store, forged: Any) -> None:
     manifest = read_manifest(store, "g", None)
     assert [str(each) for each in manifest.problems] == ["manifest entry 3: was changed: it is no entry of a manifest"]
     compare_manifest(manifest, {})
-    assert "manifest" in verify_group(store, "g", None)
+    assert "manifest" in verify_group(store, "g", None).problems
 
 
 @pytest.mark.parametrize("text", ['{"kind": NaN}', "[" * 100_000, '{"a":1}\n', '{"signature":"\\ud800"}', "\xff"])

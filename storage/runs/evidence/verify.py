@@ -1,74 +1,40 @@
-"""Seal runs: write the evidence `ledger.jsonl` when a run is recorded, and verify it for `mlebench verify`."""
+"""Compare a run group with its evidence, for `mlebench verify`: the ledgers of its runs, its manifest, signatures."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+from collections import defaultdict
 from collections.abc import Collection, Mapping
-from dataclasses import replace
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import Any
 
-from common.jsonlines import parse
 from competitions import registry
-from storage.runs.evidence.chain import Problem, chain, check_chain, head_of, to_bytes
-from storage.runs.evidence.content import compare, evidence, record_hash
-from storage.runs.evidence.manifest import Manifest, compare_manifest, head_of_run, heads_of, read_manifest
-from storage.runs.evidence.records import check_place, check_record, digest
-from storage.runs.evidence.signing import sign, signed
-from storage.runs.folders import (
-    EVIDENCE,
-    REQUESTS,
-    RUN,
-    TRY,
-    VALIDATIONS,
-    RunFolder,
-    finished_folders,
-    graded_folders,
-    is_grade,
-    is_seed,
-)
+from storage.runs.evidence.group_manifest import GroupManifest, compare_manifest, head_of_run, heads_of, read_manifest
+from storage.runs.evidence.ledger import JOURNALS, compare_ledger
+from storage.runs.evidence.signatures import Problem, check_identity, check_record, fingerprint, signed
+from storage.runs.folders import EVIDENCE, RUN, TRY, RunFolder, finished_folders, graded_folders, is_grade, is_seed
 from storage.runs.records import RecordError, RunRecord
 from storage.store import InvalidJson, Store
 from storage.tables import read_table
 
-_JOURNALS = {"validation": VALIDATIONS, "gateway": REQUESTS}
-_MADE_LATER = (RUN, EVIDENCE)
-"""Files that the evidence of a run does not cover, because they contain the seal. Grades are made later, too."""
-_CHUNK = 1024**2
+_NOT_IN_LEDGER = (RUN, EVIDENCE)
+_READ_BYTES = 1024**2
 _SHAPES = {"ledger_head": str, "ledger_entries": int, "files": str, "submission_from": str, "schema_version": int}
 _COPY_DIFFERS = {"run_group", "edition", "submission_from", "schema_version", "dataset_key", "signature"}
 """Fields in which a regraded copy may differ from its original run."""
 
 
-def seal(folder: RunFolder, record: RunRecord, files: Mapping[str, Path], key: str | None) -> RunRecord:
-    """Write the evidence of a run that is about to be recorded. Returns its record with the seal.
-
-    Args:
-        folder: folder of the run.
-        record: the complete record, without the seal.
-        files: local path of every file, by its path in the folder.
-        key: signing key; no signature if it is None or empty.
-    """
-    hashes = {name: _hashed(path) for name, path in files.items()}
-    calls = {kind: list(parse(files[name].read_bytes())) if name in files else [] for kind, name in _JOURNALS.items()}
-    entries = chain(evidence(record.to_json(), hashes, calls["validation"], calls["gateway"]))
-    folder.store.write(f"{folder.files_url}/{EVIDENCE}", to_bytes(entries))
-    head = head_of(entries)
-    sealed = record.replace(ledger_head=head, ledger_entries=len(entries))
-    return sealed.replace(ledger_signature=sign(head, key)) if key else sealed
-
-
 def verify_run(
     folder: RunFolder, key: str | None, listed_head: str | None = None, vouched: Collection[str] = ()
 ) -> list[Problem]:
-    """Recompute a run's evidence and compare it with the store. Returns an empty list if everything agrees.
+    """Compare a run with its ledger. Returns an empty list if everything agrees.
 
     Args:
         folder: folder of the run.
         key: key for checking signatures; they are not checked if it is None or empty.
         listed_head: head in `tables/runs`; None if the run is not in the table.
-        vouched: heads of runs that need no signature; see `Manifest.vouched`.
+        vouched: heads of runs that need no signature; see `GroupManifest.vouched`.
     """
     try:
         return _verify_run(folder, key, listed_head, vouched)
@@ -85,86 +51,94 @@ def _verify_run(folder: RunFolder, key: str | None, listed_head: str | None, vou
         return problems + check_record(record, RUN, folder, needed) + _verify_copy(store, record, key)
     if not record:
         return problems
-    problems += check_place(record, RUN, folder)
-    if not store.exists(f"{url}/{EVIDENCE}"):
-        return [*problems, Problem("ledger", "is missing")]
+    problems += check_identity(record, RUN, folder)
     head = record.get("ledger_head")
-    entries, broken = check_chain(store.read(f"{url}/{EVIDENCE}"), head or "", record.get("ledger_entries"))
-    problems += broken + _signature(record, key, vouched)
+    problems += _signature(record, key, vouched)
     if listed_head is not None and listed_head != head:
         problems.append(Problem("tables/runs", f"has the head {listed_head[:12]}, {RUN} {str(head)[:12]}"))
-    found = {store.relative(each).removeprefix(store.relative(url) + "/"): each for each in _files(store, url)}
-    digests = {
-        path: _digest(store, each)
-        for path, each in sorted(found.items())
-        if path not in _MADE_LATER
-        and not is_grade(path)
+    urls = {store.relative(each).removeprefix(store.relative(url) + "/"): each for each in _files(store, url)}
+    if EVIDENCE not in urls:
+        return [*problems, Problem(EVIDENCE, "is missing")]
+    hashes = {
+        path: _sha256(store, each)
+        for path, each in sorted(urls.items())
+        if path not in _NOT_IN_LEDGER
+        and not is_grade(path)  # made later
         and not path.startswith(TRY)  # of another process, which lost its lease or is at work
     }
-    journals = {kind: list(parse(store.read(found[name]))) if name in found else [] for kind, name in _JOURNALS.items()}
-    return problems + compare(entries, record, digests, journals)
+    journals = {kind: store.read(urls[name]) if name in urls else b"" for kind, name in JOURNALS.items()}
+    return problems + compare_ledger(store.read(urls[EVIDENCE]), record, hashes, journals)
 
 
-def verify_group(store: Store, run_group: str, key: str | None) -> dict[str, list[Problem]]:
-    """Verify a run group. Returns the problems of each run (`COMPETITION/SEED`), which may be an empty list.
+@dataclass(frozen=True)
+class GroupVerification:
+    """What verifying a run group found out."""
 
-    A run that is in the table but no longer in the store is a problem too, and so is a grade without a run. `key` as in
-    `verify_run`. The result is empty if the group has no runs.
+    problems: dict[str, list[Problem]]
+    """The problems of each run (`COMPETITION/SEED`), which may be an empty list, and those of the `manifest`."""
+    manifest: GroupManifest
+    notes: list[str]
+    """What the manifest says of runs and is no problem; see `compare_manifest`."""
+
+
+def verify_group(store: Store, run_group: str, key: str | None) -> GroupVerification:
+    """Verify the runs of a group, its grades and its manifest. `key` as in `verify_run`.
+
+    A run that is in the table but no longer in the store is a problem too, and so is a grade without a run. There are
+    no problems, not even empty lists, if the group has no runs.
     """
     table = read_table(store, "runs", [run_group])
-    listed = {}
-    if len(table):
-        rows = table[table["ledger_head"].notna()].to_dict("records")
-        listed = {f"{row['competition_id']}/{row['seed']}": str(row["ledger_head"]) for row in rows}
+    rows = table[table["ledger_head"].notna()].to_dict("records") if len(table) else []
+    listed_heads = {f"{row['competition_id']}/{row['seed']}": str(row["ledger_head"]) for row in rows}
     folders = {f"{each.competition_id}/{each.seed}": each for each in finished_folders(store, run_group)}
     if folders:  # a group of imported grades has no runs
         graded = {f"{each.competition_id}/{each.seed}": each for each in graded_folders(store, run_group)}
         folders = {**graded, **folders}
-    found, manifest = verify_manifest(store, run_group, key)
-    vouched = manifest.vouched()
-    results = {name: verify_run(folder, key, listed.get(name), vouched) for name, folder in folders.items()}
-    for name, problems in found.items():
-        results[name] = results.get(name, []) + problems
-    gone = {name: [Problem("run", "is in tables/runs, but not in the store")] for name in listed if name not in folders}
-    return results | {name: results.get(name, []) + problems for name, problems in gone.items()}
-
-
-def verify_manifest(store: Store, run_group: str, key: str | None) -> tuple[dict[str, list[Problem]], Manifest]:
-    """Compare a group with its manifest. Returns the problems of runs, and of the manifest under that name."""
     manifest = read_manifest(store, run_group, key)
-    heads = heads_of(store, run_group)
-    if not manifest.entries and not manifest.problems:
-        return ({"manifest": [Problem("manifest", "is missing")]} if heads else {}), manifest
-    problems, _ = compare_manifest(manifest, heads)
-    return ({"manifest": manifest.problems} if manifest.problems else {}) | problems, manifest
+    vouched, heads = manifest.vouched(), heads_of(store, run_group)
+    problems: defaultdict[str, list[Problem]] = defaultdict(list)
+    for name, folder in folders.items():
+        problems[name] += verify_run(folder, key, listed_heads.get(name), vouched)
+    notes: list[str] = []
+    if manifest.entries or manifest.problems:
+        of_runs, notes = compare_manifest(manifest, heads)
+        for name, of_run in of_runs.items():
+            problems[name] += of_run
+        if manifest.problems:
+            problems["manifest"] += manifest.problems
+    elif heads:
+        problems["manifest"].append(Problem("manifest", "is missing"))
+    for name in listed_heads.keys() - folders.keys():
+        problems[name].append(Problem("run", "is in tables/runs, but not in the store"))
+    return GroupVerification(dict(problems), manifest, notes)
 
 
-def find_strangers(store: Store, run_group: str) -> dict[str, Problem]:
+def find_unexpected(store: Store, run_group: str) -> dict[str, Problem]:
     """What lies in the folder of a run group beside its runs, by its path in there.
 
     The folder of a group contains folders of competitions, and these contain folders of seeds. The evidence covers what
     lies deeper. Competitions must be those of the catalog: a run of another one cannot be graded.
     """
     top = store.top.path(f"runs/{run_group}")
-    found = store.top.fs.find(top, maxdepth=2, withdirs=True, detail=True)
+    contents = store.top.fs.find(top, maxdepth=2, withdirs=True, detail=True)
     kinds: dict[str, str] = {}
-    for path, facts in sorted(found.items()):  # consoles of S3 make folders as objects whose names end in a slash
+    for path, facts in sorted(contents.items()):  # consoles of S3 make folders as objects whose names end in a slash
         kind = "directory" if path.endswith("/") else facts["type"]
         kinds.setdefault(path.removeprefix(top).strip("/"), kind)
     competitions = registry.folders()
-    strangers: dict[str, Problem] = {}
+    unexpected: dict[str, Problem] = {}
     for path, kind in sorted(kinds.items()):
         competition_id, _, seed = path.partition("/")
-        if not path or competition_id in strangers:
+        if not path or competition_id in unexpected:
             continue
         if kind != "directory":
-            strangers[path] = Problem("file", "is not part of the group: only folders of runs are")
+            unexpected[path] = Problem("file", "is not part of the group: only folders of runs are")
         elif seed and not is_seed(seed):
-            strangers[path] = Problem("folder", "is not part of the group: its name is not a seed")
+            unexpected[path] = Problem("folder", "is not part of the group: its name is not a seed")
         elif competition_id not in competitions:
             what = "is not part of the group: the catalog has no such competition, and MLEBENCH_COMPETITIONS names none"
-            strangers[path] = Problem("folder", what)
-    return strangers
+            unexpected[path] = Problem("folder", what)
+    return unexpected
 
 
 def _record(folder: RunFolder) -> tuple[dict[str, Any], list[Problem]]:
@@ -186,10 +160,6 @@ def _record(folder: RunFolder) -> tuple[dict[str, Any], list[Problem]]:
     for name, shape in _SHAPES.items():
         if not isinstance(record.get(name), shape | None):
             return {}, [Problem(RUN, f"was changed: {name} is of another type")]
-    try:
-        record_hash(record)
-    except ValueError:
-        return {}, [Problem(RUN, "was changed: it contains a number that is not valid JSON")]
     as_written = store.json_bytes(record) == content
     return record, [] if as_written else [Problem(RUN, "was changed: it is not formatted as it was written")]
 
@@ -210,7 +180,7 @@ def _verify_grades(folder: RunFolder, key: str | None) -> list[Problem]:
             problems.append(Problem(name, "was changed: it is not a JSON object"))
             continue
         problems += check_record(content, name, folder, key)
-        if (rows or "snapshots_hash" in content) and content.get("snapshots_hash") != digest(rows):
+        if (rows or "snapshots_hash" in content) and content.get("snapshots_hash") != fingerprint(rows):
             problems.append(Problem(beside, f"differs from what {name} says"))
     for url in store.glob(f"{store.relative(folder.url)}/snapshots*.json"):
         name = url.rsplit("/", 1)[1]
@@ -267,14 +237,9 @@ def _files(store: Store, url: str) -> list[str]:
     return [store.url(str(each)[prefix:]) for each in fs.find(path)]
 
 
-def _digest(store: Store, url: str) -> str:
+def _sha256(store: Store, url: str) -> str:
     digest = hashlib.sha256()
     with store.top.fs.open(store.top.path(store.relative(url)), "rb") as file:
-        while chunk := file.read(_CHUNK):
-            digest.update(chunk)
+        while block := file.read(_READ_BYTES):
+            digest.update(block)
     return digest.hexdigest()
-
-
-def _hashed(path: Path) -> tuple[str, int]:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest(), path.stat().st_size

@@ -1,7 +1,7 @@
 """The manifest of a run group: what was planned, started and recorded, in a chain to which entries are only appended.
 
-The evidence of a run shows that its files were changed. Only the manifest shows that a whole run was removed, repeated
-or brought from elsewhere. Entries are files `manifests/<run_group>/<number>.json`. Each contains the hash of the file
+The ledger of a run shows that its files were changed. Only the manifest shows that a whole run was removed, repeated or
+brought from elsewhere. Entries are files `manifests/<run_group>/<number>.json`. Each contains the hash of the file
 before it, and a signature if there is a key. A file is created only if it does not exist, so that several hosts can
 append to one manifest.
 
@@ -24,18 +24,18 @@ from functools import partial
 from typing import Any
 
 from storage.exclusive import create
-from storage.runs.evidence.chain import GENESIS, Problem, canonical
-from storage.runs.evidence.records import digest
-from storage.runs.evidence.signing import sign, signed
+from storage.runs.evidence.signatures import Problem, canonical, fingerprint, sign, signed
 from storage.runs.folders import finished_folders
 from storage.store import InvalidJson, Store
 
-_MOST_SEEDS = 1_000_000
+GENESIS = "0" * 64
+"""`prev` of the first entry."""
+MAX_SEEDS = 1_000_000
 """Seeds that a plan may have, so that a forged one costs no memory."""
 
 
 @dataclass(frozen=True)
-class Manifest:
+class GroupManifest:
     """The well-formed entries of a manifest, its problems, and the hash of its last entry."""
 
     entries: list[dict[str, Any]] = field(default_factory=list)
@@ -46,19 +46,19 @@ class Manifest:
 
     def vouched(self) -> set[str]:
         """The hashes of runs that were recorded before there was a key, and that the first signed entry fixes."""
-        known = Manifest(self.entries[: self.unsigned]).recorded().values() if not self.problems else ()
-        return {head for heads in known for head in heads} - {str(None)}
+        unsigned = GroupManifest(self.entries[: self.unsigned] if not self.problems else [])
+        return {head for heads in unsigned.recorded().values() for head in heads} - {str(None)}
 
     def recorded(self) -> dict[str, list[str]]:
         """The hashes of the runs that were recorded, in their order, by COMPETITION/SEED."""
-        found: dict[str, list[str]] = {}
+        heads: dict[str, list[str]] = {}
         for entry in self.entries:
             if entry.get("kind") in ("recorded", "copied"):
-                found.setdefault(str(entry.get("run")), []).append(str(entry.get("head")))
+                heads.setdefault(str(entry.get("run")), []).append(str(entry.get("head")))
             elif entry.get("kind") == "present":
                 for run, head in dict(entry.get("runs") or {}).items():
-                    found.setdefault(str(run), []).append(str(head))
-        return found
+                    heads.setdefault(str(run), []).append(str(head))
+        return heads
 
     def planned(self) -> set[str]:
         """The runs that were planned, as COMPETITION/SEED."""
@@ -78,12 +78,12 @@ class Manifest:
 def planned_runs(store: Store, run_group: str) -> list[tuple[str, int]]:
     """The runs that a group planned, as pairs of competition and seed, without checking its manifest.
 
-    Empty without a manifest. Entries that cannot be read are left out; `mlebench verify` tells them.
+    Empty without a manifest. Entries that cannot be read are left out; `mlebench verify` reports them.
     """
     contents = store.concurrently([partial(store.top.fs.cat_file, path) for path in _paths(store, run_group)])
     entries = [entry for content in contents if (entry := _parse(content)) is not None]
     try:
-        runs = [run.rsplit("/", 1) for run in Manifest(entries).planned()]
+        runs = [run.rsplit("/", 1) for run in GroupManifest(entries).planned()]
         return sorted((name, int(seed)) for name, seed in runs)
     except (KeyError, TypeError, ValueError):  # somebody else's entry
         return []
@@ -101,7 +101,7 @@ def append(store: Store, run_group: str, key: str | None, kind: str, **facts: An
     if kind == "planned" and any(
         entry.get("kind") == kind
         and all(entry.get(name) == value for name, value in facts.items())
-        and (not key or signed(_text(entry), str(entry.get("signature")), key))
+        and (not key or signed(_signed_text(entry), str(entry.get("signature")), key))
         for entry in read_manifest(store, run_group, None).entries
     ):
         return
@@ -112,7 +112,7 @@ def append(store: Store, run_group: str, key: str | None, kind: str, **facts: An
         entry = {"kind": kind, "at": datetime.now(UTC).isoformat(), **facts, "run_group": run_group}
         entry |= {"seq": number, "prev": before, "id": uuid.uuid4().hex}
         if key:
-            entry["signature"] = sign(_text(entry), key)
+            entry["signature"] = sign(_signed_text(entry), key)
         path = store.top.path(f"manifests/{run_group}/{number:06d}.json")
         if create(fs, path, canonical(entry), store.top.local):
             return
@@ -120,7 +120,7 @@ def append(store: Store, run_group: str, key: str | None, kind: str, **facts: An
         number += 1
 
 
-def read_manifest(store: Store, run_group: str, key: str | None) -> Manifest:
+def read_manifest(store: Store, run_group: str, key: str | None) -> GroupManifest:
     """Read and check a manifest. Without entries it is empty, without problems.
 
     With a key, all entries must be signed from the first signed one on. Those before it are taken as made without a
@@ -140,13 +140,13 @@ def read_manifest(store: Store, run_group: str, key: str | None) -> Manifest:
                 problems.append(Problem(where, "does not follow the one before: entries were removed or changed"))
             if key and unsigned == place and not entry.get("signature"):
                 unsigned += 1
-            elif key and not signed(_text(entry), str(entry.get("signature")), key):
+            elif key and not signed(_signed_text(entry), str(entry.get("signature")), key):
                 problems.append(Problem(where, "was not signed with this key"))
         before = hashlib.sha256(content).hexdigest()
     if paths and unsigned == len(paths):
         what = "has no signed entry, although there is a key: it was made without one, or forged"
         problems.append(Problem("manifest", what))
-    return Manifest(entries, problems, before, unsigned)
+    return GroupManifest(entries, problems, before, unsigned)
 
 
 _SHAPES: dict[str, type | tuple[type, ...]] = {
@@ -174,11 +174,13 @@ def _parse(content: bytes) -> dict[str, Any] | None:
         return None
     if entry.get("kind") != "planned":
         return entry
-    numbered = "seed_numbers" in entry or 0 <= entry.get("seeds", -1) <= _MOST_SEEDS
+    numbered = "seed_numbers" in entry or 0 <= entry.get("seeds", -1) <= MAX_SEEDS
     return entry if numbered and "competitions" in entry else None
 
 
-def compare_manifest(manifest: Manifest, heads: Mapping[str, str | None]) -> tuple[dict[str, list[Problem]], list[str]]:
+def compare_manifest(
+    manifest: GroupManifest, heads: Mapping[str, str | None]
+) -> tuple[dict[str, list[Problem]], list[str]]:
     """Compare a manifest with the runs of its group.
 
     Args:
@@ -192,11 +194,11 @@ def compare_manifest(manifest: Manifest, heads: Mapping[str, str | None]) -> tup
     problems: dict[str, list[Problem]] = {}
     recorded, started = manifest.recorded(), manifest.started()
     for run, head in heads.items():
-        known = recorded.get(run, [])
-        if not known:
+        recorded_heads = recorded.get(run, [])
+        if not recorded_heads:
             problems[run] = [Problem("manifest", "does not have this run: it was not made for this group")]
-        elif head != known[-1]:
-            earlier = "an earlier try" if head in known else "another run"
+        elif head != recorded_heads[-1]:
+            earlier = "an earlier try" if head in recorded_heads else "another run"
             problems[run] = [Problem("manifest", f"names another hash: this is {earlier}, not what was recorded last")]
     for run in recorded.keys() - heads.keys():
         problems[run] = [Problem("run", "is in the manifest, but not in the store: it was removed")]
@@ -215,30 +217,26 @@ def compare_manifest(manifest: Manifest, heads: Mapping[str, str | None]) -> tup
 
 def heads_of(store: Store, run_group: str) -> dict[str, str | None]:
     """The hash of each finished run in the store, by COMPETITION/SEED; None if its record cannot be read."""
-    found: dict[str, str | None] = {}
+    heads: dict[str, str | None] = {}
     for folder in finished_folders(store, run_group):
-        try:
-            content = store.read_json(folder.run_url)
-        except InvalidJson:
-            content = None
         head = None
-        with contextlib.suppress(RecursionError):
+        with contextlib.suppress(InvalidJson, RecursionError):
+            content = store.read_json(folder.run_url)
             head = head_of_run(content) if isinstance(content, dict) else None
-        found[f"{folder.competition_id}/{folder.seed}"] = head
-    return found
+        heads[f"{folder.competition_id}/{folder.seed}"] = head
+    return heads
 
 
 def head_of_run(content: Mapping[str, Any]) -> str | None:
-    """The hash that stands for a run in a manifest: that of its evidence, or of the record of a copy."""
+    """The hash that stands for a run in a manifest: that of its ledger, or of the record of a copy."""
     if content.get("submission_from"):
-        return digest({name: value for name, value in content.items() if name != "signature"})
+        return fingerprint({name: value for name, value in content.items() if name != "signature"})
     head = content.get("ledger_head")
     return None if head is None else str(head)
 
 
-def _text(entry: Mapping[str, Any]) -> str:
-    content = {name: value for name, value in entry.items() if name != "signature"}
-    return "manifest " + hashlib.sha256(canonical(content)).hexdigest()
+def _signed_text(entry: Mapping[str, Any]) -> str:
+    return "manifest " + fingerprint({name: value for name, value in entry.items() if name != "signature"})
 
 
 def _paths(store: Store, run_group: str) -> list[str]:

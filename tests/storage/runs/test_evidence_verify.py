@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from storage.runs.evidence.seal import find_strangers, seal, verify_group, verify_run
+from storage.runs.evidence.ledger import seal
+from storage.runs.evidence.verify import find_unexpected, verify_group, verify_run
 from storage.runs.folders import RunFolder
 from storage.runs.records import RunRecord
 from storage.store import Store
@@ -41,12 +42,12 @@ def test_without_a_key_a_run_is_sealed_and_not_signed(folder: RunFolder) -> None
 
 @pytest.mark.parametrize("group", GROUPS)
 def test_runs_of_version_1_verify(recorded_store: Store, group: str) -> None:
-    assert not any(verify_group(recorded_store, group, None).values())
+    assert not any(verify_group(recorded_store, group, None).problems.values())
 
 
 def test_a_group_without_its_manifest_is_told(recorded_store: Store) -> None:
     recorded_store.remove(recorded_store.url("manifests", "old-docker"))
-    found = verify_group(recorded_store, "old-docker", None)
+    found = verify_group(recorded_store, "old-docker", None).problems
     assert {name: [str(each) for each in problems] for name, problems in found.items() if problems} == {
         "manifest": ["manifest: is missing"]
     }
@@ -95,10 +96,10 @@ def test_what_lies_beside_the_runs_of_a_group_is_told(
         for path in (path for path in recorded_store.local("runs").rglob("*") if path.is_file()):
             place.put(place.url(*path.relative_to(recorded_store.local()).parts), path)
     for group in GROUPS:
-        assert find_strangers(place, group) == {}
+        assert find_unexpected(place, group) == {}
     place.write(place.url("runs", "old-process", planted), b"{}")
-    assert [*find_strangers(place, "old-process")] == [stranger]
-    assert find_strangers(place, "old-docker") == {}
+    assert [*find_unexpected(place, "old-process")] == [stranger]
+    assert find_unexpected(place, "old-docker") == {}
 
 
 def test_a_grade_without_a_run_is_told(recorded_store: Store) -> None:
@@ -106,9 +107,9 @@ def test_a_grade_without_a_run_is_told(recorded_store: Store) -> None:
     recorded_store.write(RunFolder(recorded_store, "old-process", "digits", 9).grade_url(), grade)
     found = {
         name: [str(each) for each in problems]
-        for name, problems in verify_group(recorded_store, "old-process", None).items()
+        for name, problems in verify_group(recorded_store, "old-process", None).problems.items()
     }
     moved = "grade.json: is of seed 0, but lies in the folder of 9"
     alone = "snapshots.json: differs from what grade.json says"
     assert found == {"digits/0": [], "digits/9": ["run.json: is missing", moved, alone]}
-    assert verify_group(recorded_store, "old-import", None) == {}
+    assert verify_group(recorded_store, "old-import", None).problems == {}
