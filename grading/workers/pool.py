@@ -65,9 +65,9 @@ class _Entry:
 class GradingPool:
     """Grades submissions of one competition in worker processes. Close it, or use it in a `with` statement.
 
-    The answers are parsed once, in a process that forks a worker for each submission, up to `workers` at a time and one
-    more in advance. No submission can therefore change the answers for another one. Several threads can use one grader;
-    their calls are serialised.
+    The answers are parsed once, in a process that forks a worker for each submission, up to `workers` at a time. No
+    submission can therefore change the answers for another one. Several threads can use one grader; their calls are
+    serialised.
     """
 
     def __init__(
@@ -157,7 +157,7 @@ class GradingPool:
 
     def _ask_alone(self, entry: _Entry) -> int:
         """Have one submission graded, which notes its verdict or that it was killed. Returns the memory it took."""
-        self._send(entry, measured=True)
+        self._send(entry)
         reply = self._receive()
         if reply is None:
             entry.verdict = self._broken or server_ended(self._output())
@@ -242,13 +242,11 @@ class GradingPool:
             shown_path=entry.shown or str(entry.path or ""),
         )
 
-    def _send(self, entry: _Entry, *, measured: bool = False) -> None:
-        """Ask for a verdict; with `measured` also for the memory that it takes."""
+    def _send(self, entry: _Entry) -> None:
+        """Ask for a verdict."""
         process = self._start()
         assert process.stdin is not None
         request: dict[str, Any] = {"id": entry.number, "path": str(Path(str(entry.path)).absolute())}
-        if measured:
-            request["measured"] = True
         if entry.halves:
             request["halves"] = entry.halves
         with suppress(BrokenPipeError):  # the reply, or its absence, gives the reason

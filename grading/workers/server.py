@@ -2,10 +2,6 @@
 
 It is started by `grading.workers.pool` and communicates by JSON lines on standard input and output. It has no threads,
 so that forking is safe, and never reads a submission itself.
-
-To fork a worker, and to free its memory in the end, takes the kernel several times as long as to score a small
-submission. So the worker for the next submission is forked while this one is scored, and its verdict is passed on
-before the worker that found it is gone.
 """
 
 from __future__ import annotations
@@ -21,7 +17,6 @@ import socket
 import time
 import traceback
 from collections import deque
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -33,11 +28,7 @@ from grading.workers.endings import Phase, grader_error, halves_ended, was_kille
 from grading.workers.limits import Bounds, resident_bytes
 from grading.workers.worker import serve
 
-_CHUNK = 1 << 16
-_ENDING_SECONDS = 0.1
-"""Time after which it is seen whether workers that have said everything are gone."""
-_LARGE = 64 << 20
-"""Bytes of a worker's own memory, which are free before the next submission is scored if there are more."""
+_READ_BYTES = 1 << 16
 
 
 @dataclass
@@ -55,14 +46,12 @@ class _Lines:
 class _Worker:
     pid: int
     channel: socket.socket
+    job: dict[str, Any]
+    deadline: float
     resident: int
     """Bytes of memory that it was forked with."""
     lines: _Lines = field(default_factory=_Lines)
-    job: dict[str, Any] | None = None
     phase: Phase = "reading"
-    deadline: float = float("inf")
-    begun: bool = False
-    """Whether it has read its job."""
     overdue: bool = False
     scored: dict[str, Any] | None = None
     """The verdict, while scores on halves of the test set are computed."""
@@ -73,14 +62,12 @@ class Server:
 
     def __init__(self, spec: dict[str, Any], requests: int, replies: int) -> None:
         self.competition = Competition.load(Path(spec["folder"]))
-        self.edition, self.bounds, self.most = spec["edition"], Bounds(**spec["bounds"]), spec["workers"]
+        self.max_workers = spec["workers"]
+        self.edition, self.bounds = spec["edition"], Bounds(**spec["bounds"])
         self.validating = bool(spec["validating"])
         self.requests, self.replies = requests, replies
         self.waiting: deque[dict[str, Any]] = deque()
         self.workers: list[_Worker] = []
-        """Those that grade, and mostly one more, without a job."""
-        self.ending: list[int] = []
-        """Processes of workers that have said everything."""
         self.selector = selectors.DefaultSelector()
         self.lines = _Lines()
         self.competition.load_grader()
@@ -99,15 +86,23 @@ class Server:
             for worker in self.workers:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(worker.pid, signal.SIGKILL)
-            self._wait_for([*self.ending, *(worker.pid for worker in self.workers)])
+            for worker in self.workers:
+                os.waitpid(worker.pid, 0)
 
     def _step(self) -> bool:
-        wait = min((w.deadline for w in self.workers), default=float("inf")) - time.monotonic()
-        if self.ending:
-            wait = min(wait, _ENDING_SECONDS)
+        while self.waiting and len(self.workers) < self.max_workers:
+            job = self.waiting.popleft()
+            try:
+                self._fork(job)
+            except OSError:  # a limit on processes
+                if not self.workers:
+                    raise
+                self.waiting.appendleft(job)  # until another worker has ended
+                break
+        wait = min((worker.deadline for worker in self.workers), default=float("inf")) - time.monotonic()
         for key, _ in self.selector.select(None if wait == float("inf") else max(0.0, wait)):
             if key.data is None:
-                chunk = os.read(self.requests, _CHUNK)
+                chunk = os.read(self.requests, _READ_BYTES)
                 if not chunk:
                     return False
                 self.waiting += map(json.loads, self.lines.feed(chunk))
@@ -118,104 +113,51 @@ class Server:
                 worker.overdue, worker.deadline = True, float("inf")
                 os.kill(worker.pid, signal.SIGKILL)
                 worker.channel.shutdown(socket.SHUT_RD)  # it is reaped there; a child of its own may keep the other end
-        assigned = False
-        while self.waiting and sum(worker.job is not None for worker in self.workers) < self.most:
-            self._assign(self._idle() or self._needed(), self.waiting.popleft())
-            assigned = True
-        if assigned and self._idle() is None:  # once for each: the kernel may have killed it for want of memory
-            with contextlib.suppress(OSError):  # a limit on processes
-                self._fork()
-        self.ending = [pid for pid in self.ending if not os.waitpid(pid, os.WNOHANG)[0]]
         return True
-
-    def _idle(self) -> _Worker | None:
-        return next((worker for worker in self.workers if worker.job is None), None)
-
-    def _needed(self) -> _Worker:
-        """A new worker, when those that have said everything are gone, if they are what a limit on processes counts."""
-        try:
-            return self._fork()
-        except OSError:
-            if not self.ending:
-                raise
-        self._wait_for(self.ending)
-        self.ending = []
-        return self._fork()
-
-    @staticmethod
-    def _wait_for(pids: Iterable[int]) -> None:
-        for pid in pids:
-            os.waitpid(pid, 0)
-
-    def _assign(self, worker: _Worker, job: dict[str, Any]) -> None:
-        worker.job, worker.deadline = job, time.monotonic() + self.bounds.read_seconds
-        with contextlib.suppress(OSError):  # a worker that has ended is reaped when its channel closes
-            worker.channel.sendall(plain_json.dumps(job).encode() + b"\n")
 
     def _receive(self, worker: _Worker) -> None:
         try:
-            chunk = worker.channel.recv(_CHUNK)
+            chunk = worker.channel.recv(_READ_BYTES)
         except OSError:
             chunk = b""
         for line in worker.lines.feed(chunk):
             message = json.loads(line)
-            if message.get("phase") == "halves":  # the grade is known, whatever happens to the rest
-                worker.scored = message["verdict"]
-                assert worker.job is not None
-                worker.deadline = time.monotonic() + worker.job["halves"]["seconds"] + self.bounds.grade_seconds
-            elif message.get("phase") == "reading":
-                worker.begun = True
-            elif "phase" in message:
-                worker.phase, worker.deadline = message["phase"], time.monotonic() + self.bounds.grade_seconds
-            else:
-                peak = self._end(worker)
+            if "verdict" in message and "phase" not in message:
+                os.kill(worker.pid, signal.SIGKILL)  # what a grader left in it must not delay the next one
+                _, peak = self._reap(worker)
                 self._answer(worker, message["verdict"], peak)
                 return
+            worker.deadline = time.monotonic() + self.bounds.grade_seconds
+            if message["phase"] == "halves":  # the grade is known, whatever happens to the rest
+                worker.scored = message["verdict"]
+                worker.deadline += worker.job["halves"]["seconds"]
+            else:
+                worker.phase = message["phase"]
         if not chunk:
-            status, peak = self._reap(worker)
-            if worker.job is not None:
-                self._ended(worker, worker.job, status, peak)
+            self._answer_for_ended(worker, *self._reap(worker))
 
-    def _ended(self, worker: _Worker, job: dict[str, Any], status: int, peak: int) -> None:
-        """Answer for a worker that ended without a verdict, or have another one do its job."""
-        if not (worker.begun or worker.overdue or job.get("again")):
-            self.waiting.appendleft({**job, "again": True})  # it ended before it read the job, so for another reason
-        elif worker.scored is not None:
-            self._answer(worker, {**worker.scored, "halves": {"message": halves_ended(worker.overdue)}})
+    def _answer_for_ended(self, worker: _Worker, status: int, peak: int) -> None:
+        """Answer for a worker that ended without a verdict."""
+        if worker.scored is not None:
+            self._answer(worker, {**worker.scored, "halves": {"message": halves_ended(worker.overdue)}}, peak)
         elif was_killed(worker.overdue, status):
-            _write(self.replies, {"id": job["id"], "killed": peak})
+            _write(self.replies, {"id": worker.job["id"], "killed": peak})
         else:
             verdict = worker_ended(worker.phase, worker.overdue, status, self.bounds)
-            self._answer(worker, dataclasses.asdict(verdict))
+            self._answer(worker, dataclasses.asdict(verdict), peak)
 
-    def _answer(self, worker: _Worker, verdict: dict[str, Any], peak: int = 0) -> None:
-        assert worker.job is not None
+    def _answer(self, worker: _Worker, verdict: dict[str, Any], peak: int) -> None:
         _write(self.replies, {"id": worker.job["id"], "verdict": verdict, "peak": peak})
-
-    def _end(self, worker: _Worker) -> int:
-        """End a worker that has said everything. The most bytes of memory that it took, if the job asks for that."""
-        assert worker.job is not None
-        wait = worker.job.get("measured") or resident_bytes(worker.pid) - worker.resident > _LARGE
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(worker.pid, signal.SIGKILL)
-        if wait:
-            return self._reap(worker)[1]
-        self._forget(worker)
-        self.ending.append(worker.pid)
-        return 0
 
     def _reap(self, worker: _Worker) -> tuple[int, int]:
         """The wait status of the worker, and the most bytes of memory that it took besides what it was forked with."""
-        self._forget(worker)
-        _, status, usage = os.wait4(worker.pid, 0)
-        return status, max(0, usage.ru_maxrss * 1024 - worker.resident)
-
-    def _forget(self, worker: _Worker) -> None:
         self.selector.unregister(worker.channel)
         worker.channel.close()
         self.workers.remove(worker)
+        _, status, usage = os.wait4(worker.pid, 0)
+        return status, max(0, usage.ru_maxrss * 1024 - worker.resident)
 
-    def _fork(self) -> _Worker:
+    def _fork(self, job: dict[str, Any]) -> None:
         ours, theirs = socket.socketpair()
         resident = resident_bytes()
         try:
@@ -231,12 +173,11 @@ class Server:
                 other.channel.close()
             os.close(self.requests)
             os.close(self.replies)
-            serve(theirs, self.competition, self.answers, self.edition, self.bounds, validating=self.validating)
+            serve(theirs, job, self.competition, self.answers, self.edition, self.bounds, self.validating)
         theirs.close()
-        worker = _Worker(pid, ours, resident)
+        worker = _Worker(pid, ours, job, time.monotonic() + self.bounds.read_seconds, resident)
         self.workers.append(worker)
         self.selector.register(ours, selectors.EVENT_READ, worker)
-        return worker
 
 
 def _write(descriptor: int, message: dict[str, Any]) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import copy
 import dataclasses
-import json
 import math
 import os
 import resource
@@ -30,21 +29,21 @@ _STATM = Path("/proc/self/statm")
 
 def serve(
     channel: socket.socket,
+    job: dict[str, Any],
     competition: Competition,
     answers: Any,
     edition: Edition,
     bounds: Bounds,
-    *,
-    validating: bool = False,
+    validating: bool,
 ) -> NoReturn:
-    """Grade the submission that one JSON line on `channel` names. Ends the process.
+    """Grade the submission at the `path` of the job, write the verdict to `channel`, and end the process.
 
     With `validating` it is checked only, and has NaN for a score.
     """
     code = 1
     try:
         _prefer_for_oom_killer()
-        file = channel.makefile("rwb")
+        file = channel.makefile("wb")
 
         def send(message: dict[str, Any]) -> None:
             file.write(plain_json.dumps(message).encode() + b"\n")
@@ -65,8 +64,6 @@ def serve(
             competition.check_table(table, answers, edition)
             return math.nan
 
-        job = json.loads(file.readline())
-        send({"phase": "reading"})
         path, wanted = Path(job["path"]), job.get("halves")
         kept: dict[str, Any] = {}
         _limit(bounds)
@@ -85,7 +82,6 @@ def serve(
         _lift_memory_limit()
         send({"verdict": dataclasses.asdict(verdict)})
         code = 0
-        channel.recv(1)  # the server ends this process, after it has seen how much memory it has
     except (BrokenPipeError, ConnectionResetError):
         code = 0  # the server has ended
     finally:
