@@ -38,7 +38,7 @@ These are caught in the package that raises them, and do not reach a user:
     Unusual                               competitions.tables.csv_blocks
     Unreadable                            grading.integrity.examiner
     NoAnswer                              grading.integrity.questions
-    Skipped                               grading.selfcheck.subject
+    Skipped                               grading.competition_checks.subject
     SourceChanged                         storage.sources.source
     Unanswered                            storage.unanswered
     OverBudget                            sandbox.gateway.budget

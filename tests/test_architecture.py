@@ -43,7 +43,7 @@ FOLDERS: dict[str, dict[str, set[str]]] = {
         "statistics": {"."},
         "integrity": set(),
         "workers": {"."},
-        "selfcheck": set(),
+        "competition_checks": set(),
         "page": {".", "statistics", "integrity"},
     },
     "storage": {

@@ -20,7 +20,7 @@ from flows.commands.options import EDITION, Selection
 
 if TYPE_CHECKING:
     from competitions.competition import Competition
-    from grading.selfcheck.run import Result
+    from grading.competition_checks.run import Result
 
 
 @click.command("check")
@@ -63,7 +63,7 @@ def command(
         raise UserError("--raw, --prepared and --params require exactly one competition")
     overrides = _parameters(params)
     downloads = {name: raw or (None if prepared else _download(registry.get(name), raw_dir)) for name in chosen}
-    from grading.selfcheck.run import check_download, check_prepared
+    from grading.competition_checks.run import check_download, check_prepared
     from storage.datasets import prepare
 
     failed = 0

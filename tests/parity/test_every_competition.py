@@ -12,7 +12,7 @@ from _pytest.mark import ParameterSet
 from competitions import registry
 from competitions.editions import EDITIONS, Edition
 from competitions.tables import columns
-from grading.selfcheck.checks import CHECKS, Subject
+from grading.competition_checks.checks import CHECKS, Subject
 from tests.parity.editions import fixed_in_v2
 from tests.prepared import PreparedCompetitions
 

@@ -11,7 +11,7 @@ TESTS = HERE.parents[1]
 PAGE = TESTS.parent / "docs" / "security.md"
 ELSEWHERE = (
     "grading/integrity/test_hostile_files.py",
-    "grading/selfcheck/test_oracles.py",
+    "grading/competition_checks/test_oracles.py",
     "flows/test_integrity_hostile.py",
     "flows/test_temporary_servers.py",
 )

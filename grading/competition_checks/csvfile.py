@@ -6,7 +6,6 @@ import csv
 import io
 import sys
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
 Row = list[str]
 
@@ -31,9 +30,3 @@ def to_csv(header: Sequence[str], rows: Iterable[Sequence[str]]) -> bytes:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerows(lines)
     return text.getvalue().encode()
-
-
-def write_anew(path: Path, content: bytes) -> None:
-    """Write a file in place of an earlier one. To empty that one instead, ext4 would first write it to the disk."""
-    path.unlink(missing_ok=True)
-    path.write_bytes(content)

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from competitions.scoring.errors import InvalidSubmission
-from grading.selfcheck import leaks
-from grading.selfcheck.csvfile import table, to_csv
-from grading.selfcheck.subject import LARGEST_SAMPLE, Skipped, Subject
+from grading.competition_checks import leaks
+from grading.competition_checks.csvfile import table, to_csv
+from grading.competition_checks.subject import MAX_SAMPLE_BYTES, Skipped, Subject
 
 
 def facts(subject: Subject) -> list[str]:
@@ -93,7 +93,7 @@ def public(subject: Subject) -> list[str]:
     paths = subject.manifest.loc[subject.manifest["part"] == "public", "path"]
     problems = [f"public/{name} is named like a file with answers" for name in leaks.names_that_give_away(list(paths))]
     gold, sample = subject.file("gold_submission"), subject.file("sample_submission")
-    if max(gold.stat().st_size, sample.stat().st_size) > LARGEST_SAMPLE:
+    if max(gold.stat().st_size, sample.stat().st_size) > MAX_SAMPLE_BYTES:
         raise Skipped(f"the sample submission has {sample.stat().st_size >> 20} MB; try it on a smaller download")
     answers = leaks.answers_of(gold.read_bytes(), sample.read_bytes())
     if answers is not None:
@@ -105,20 +105,20 @@ def public(subject: Subject) -> list[str]:
 def hostile(subject: Subject) -> list[str]:
     """Every hostile submission gets a score or a one-line rejection without secrets, and changes no later score."""
     _require_small_sample(subject)
-    return subject.trials.grading
+    return subject.hostile_outcomes.grading
 
 
 def validity(subject: Subject) -> list[str]:
     """Hostile submissions are valid or not whatever the answers are, as long as they have the same ids."""
     _require_small_sample(subject)
-    if subject.trials.failure:
-        raise subject.trials.failure
-    return subject.trials.validity
+    if subject.hostile_outcomes.failure:
+        raise subject.hostile_outcomes.failure
+    return subject.hostile_outcomes.validity
 
 
 def _require_small_sample(subject: Subject) -> None:
     size = subject.file("sample_submission").stat().st_size
-    if size > LARGEST_SAMPLE:
+    if size > MAX_SAMPLE_BYTES:
         raise Skipped(f"the sample submission has {size >> 20} MB; try it on a smaller download")
 
 

@@ -9,8 +9,8 @@ import pytest
 
 from competitions import registry
 from competitions.scoring.errors import InvalidSubmission
-from grading.selfcheck.checks import validity
-from grading.selfcheck.subject import Subject
+from grading.competition_checks.checks import validity
+from grading.competition_checks.subject import Subject
 from grading.workers import GradingPool
 from sandbox.validation.service import answer_time
 from tasks.wiring.services import grader_verdict

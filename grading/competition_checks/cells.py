@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from grading.selfcheck.csvfile import Row, to_csv
+from grading.competition_checks.csvfile import Row, to_csv
 
 # Cell contents by name.
 CELLS = {

@@ -12,10 +12,10 @@ import pytest
 
 from competitions.competition import Competition
 from flows.commands.new import TEMPLATE
-from grading.selfcheck import checks
-from grading.selfcheck.hostile import hostile_submissions
-from grading.selfcheck.others import replaced_answers
-from grading.selfcheck.run import Result, check_download, check_prepared
+from grading.competition_checks import checks
+from grading.competition_checks.hostile import hostile_submissions
+from grading.competition_checks.replaced_answers import replaced_answers
+from grading.competition_checks.run import Result, check_download, check_prepared
 from storage.datasets import prepare
 
 Edit = Callable[[str, str, str], None]
@@ -185,7 +185,7 @@ def test_a_prepared_dataset_stays_as_it_is(folder: Path, tmp_path: Path) -> None
 def test_hostile_files_are_not_made_of_large_samples(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(checks, "LARGEST_SAMPLE", 100)
+    monkeypatch.setattr(checks, "MAX_SAMPLE_BYTES", 100)
     result = results(folder, tmp_path)["hostile"]
     assert result.verdict == "skipped"
     assert "smaller download" in result.problems[0]

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
-from grading.selfcheck.csvfile import Row
+from grading.competition_checks.csvfile import Row
 
 if TYPE_CHECKING:
     import pandas as pd

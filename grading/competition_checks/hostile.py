@@ -12,8 +12,8 @@ import random
 import zipfile
 from collections.abc import Iterable, Iterator
 
-from grading.selfcheck.cells import CELLS, hostile_cells, hostile_parts
-from grading.selfcheck.csvfile import Row, table, to_csv
+from grading.competition_checks.cells import CELLS, hostile_cells, hostile_parts
+from grading.competition_checks.csvfile import Row, table, to_csv
 
 # Tried as one of the ids, because types or the order of rows may depend on them.
 _ID_CELLS = (

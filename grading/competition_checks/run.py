@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from common.errors import UserError
 from competitions.scoring.errors import InvalidSubmission
-from grading.selfcheck.checks import CHECKS, Skipped, Subject
+from grading.competition_checks.checks import CHECKS, Skipped, Subject
 
 if TYPE_CHECKING:
     import pandas as pd

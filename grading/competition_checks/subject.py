@@ -1,0 +1,192 @@
+"""What the checks of a competition look at: its prepared dataset, and what its grader says of hostile submissions.
+
+For each of them a grader must return a score or raise `InvalidSubmission`, never another exception, and whether it is
+valid must not depend on the answers: agents may ask the validation service thousands of times, and each question would
+tell them a bit of these. Each is read once for the two checks that look at the outcome.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from competitions.scoring.errors import InvalidSubmission
+from grading.competition_checks.csvfile import table
+from grading.competition_checks.hostile import hostile_submissions
+from grading.competition_checks.replaced_answers import replaced_answers
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from competitions.competition import Competition
+    from competitions.editions import Edition
+
+MAX_SAMPLE_BYTES = 32 << 20
+"""Size of a sample submission from which hundreds of hostile files are generated; for larger ones they are not."""
+MAX_MESSAGE_CHARACTERS = 400
+_SECRET = re.compile(r"[\w.+-]{6,}")  # shorter words of an answer may appear in a message by chance
+
+
+class Skipped(Exception):
+    """The check would take too long on this dataset."""
+
+
+@dataclass
+class HostileOutcomes:
+    """The problems that hostile submissions show, one line each."""
+
+    grading: list[str] = field(default_factory=list)
+    """The grader raises something else, its message is not one short line or tells an answer, later scores change."""
+    validity: list[str] = field(default_factory=list)
+    """With other answers, it says something else."""
+    failure: Exception | None = None
+    """Why no other answers could be made."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A prepared competition under test."""
+
+    competition: Competition
+    prepared: Path
+    manifest: pd.DataFrame
+    edition: Edition = "v1"
+
+    @cached_property
+    def answers(self) -> Any:
+        """The parsed answers."""
+        return self.competition.answers(self.prepared)
+
+    def file(self, role: str) -> Path:
+        """The path of the file with a role: answers, sample_submission or gold_submission."""
+        if role == "gold_submission" and self.edition != "v1" and self.competition.facts.submission:
+            return self._plain_gold
+        return self.prepared / getattr(self.competition.facts.files, role)
+
+    @cached_property
+    def _plain_gold(self) -> Path:
+        """The gold submission without columns that the sample submission does not have, which v2 refuses."""
+        import pandas as pd
+
+        files = self.competition.facts.files
+        paths = (self.prepared / files.gold_submission, self.prepared / files.sample_submission)
+        header, wanted = (list(pd.read_csv(path, nrows=0).columns) for path in paths)
+        names = [files.gold_columns.get(name, name) for name in wanted]
+        if set(header) == set(wanted) or not set(names) <= set(header):
+            return paths[0]
+        path = Path(self._scratch.name) / "gold_submission.csv"
+        gold = pd.read_csv(paths[0], usecols=names, dtype=str, keep_default_na=False)[names]
+        gold.set_axis(wanted, axis=1).to_csv(path, index=False)
+        return path
+
+    @cached_property
+    def _scratch(self) -> tempfile.TemporaryDirectory[str]:
+        return tempfile.TemporaryDirectory(prefix="mlebench-check-")  # removed with the subject
+
+    @cached_property
+    def hostile_outcomes(self) -> HostileOutcomes:
+        """What is wrong with the grading of hostile submissions. They are graded once for all checks."""
+        return _grade_hostile(self)
+
+    def score(self, submission: Path) -> float:
+        """The score of a submission."""
+        return self.competition.score(submission, self.answers, self.edition)
+
+    def declares(self, oddity: str) -> bool:
+        """Whether competition.yaml declares this oddity as intended. Declarations apply to edition v1."""
+        return self.edition == "v1" and oddity in self.competition.facts.oddities
+
+
+@dataclass(frozen=True)
+class _Response:
+    """The outcome of a call, as the validation service would tell it."""
+
+    text: str
+    raised: bool = False
+    """Whether `text` is about an exception that is not meant for the agent."""
+    value: Any = field(default=None, compare=False)
+    """What was returned."""
+
+
+def _grade_hostile(subject: Subject) -> HostileOutcomes:
+    """Grade every hostile submission, and check it with other answers to the same rows."""
+    competition, edition, answers = subject.competition, subject.edition, subject.answers
+    sample, gold = (subject.file(role).read_bytes() for role in ("sample_submission", "gold_submission"))
+    # What the description says, such as the names of classes, is no secret.
+    known = sample.decode() + competition.describe(edition)
+    secrets = set(_SECRET.findall(gold.decode())) - set(_SECRET.findall(known))
+    outcomes, others = HostileOutcomes(), {}
+    try:
+        others = dict(replaced_answers(answers, *table(sample), competition.facts.public_answers))
+    except Exception as error:  # the check of validity raises it
+        outcomes.failure = error
+    checked_apart = hasattr(competition.module("grade"), "check")
+    before = _scores(subject)
+    with tempfile.TemporaryDirectory(prefix="mlebench-check-") as folder, warnings.catch_warnings(action="ignore"):
+        path = Path(folder) / "submission.csv"
+        for name, content in chain([("missing", b"")], hostile_submissions(sample, gold)):
+            if name != "missing":
+                path.write_bytes(content)
+            response = read = _respond(competition.read_submission, path, answers, edition)
+            if read.value is not None:
+                # Scoring may change what it is given.
+                scored = copy.deepcopy(read.value) if checked_apart else read.value
+                response = _respond(competition.score_table, scored, answers, edition)
+            outcomes.grading += [f"{name}: {problem}" for problem in _problems(response, secrets, content)]
+            if read.value is not None and checked_apart:
+                response = _respond(competition.check_table, read.value, answers, edition)
+            if response.raised:
+                outcomes.validity.append(f"{name}: {response.text}")
+            for how, replaced in others.items() if read.value is not None else ():
+                other = _respond(competition.check_table, read.value, replaced, edition)
+                if other != response:
+                    outcomes.validity.append(f"{name}: {response.text!r} with the answers, {other.text!r} with {how}")
+    changed = [
+        f"the {role} scored {old} before the hostile submissions, and {new} after them"
+        for (role, old), new in zip(before.items(), _scores(subject).values(), strict=True)
+        if old != new
+    ]
+    outcomes.grading[:0] = changed  # the worst first, because only a few are shown
+    return outcomes
+
+
+def _respond(ask: Callable[..., Any], *arguments: Any) -> _Response:
+    try:
+        return _Response("valid", value=ask(*arguments))
+    except InvalidSubmission as error:
+        return _Response(str(error))
+    except Exception as error:  # such bugs are looked for
+        return _Response(f"raises {type(error).__name__}: {' '.join(str(error).split())[:120]}", raised=True)
+
+
+def _scores(subject: Subject) -> dict[str, str]:
+    """The scores of gold and sample submission with the answers in memory, as texts that can be compared."""
+    scores = {}
+    for role in ("gold_submission", "sample_submission"):
+        try:
+            scores[role.replace("_", " ")] = repr(subject.score(subject.file(role)))
+        except Exception as error:  # other checks report it
+            scores[role.replace("_", " ")] = f"no score ({type(error).__name__})"
+    return scores
+
+
+def _problems(response: _Response, secrets: set[str], content: bytes) -> Iterator[str]:
+    """What is wrong with this answer to a submission with this content."""
+    if response.raised:
+        yield response.text
+        return
+    if not response.text.strip() or "\n" in response.text or "\r" in response.text:
+        yield f"the message must be one line, not {response.text[:80]!r}"
+    if len(response.text) > MAX_MESSAGE_CHARACTERS:
+        yield f"the message has {len(response.text)} characters"
+    for word in set(_SECRET.findall(response.text)) & secrets:
+        if word.encode() not in content:
+            yield f"the message reveals {word!r} from the answers"
