@@ -17,7 +17,6 @@ from grading.integrity.matching import Corpus, Fragment, Match
 from grading.integrity.tokens import Document, tokenize
 from sandbox.definitions import Agent, load_agent
 from storage.notebooks import plain_code
-from storage.runs.examinations import write_examination
 from storage.runs.folders import StoredRun, runs_of, stored_runs
 from storage.runs.records import ExaminationRecord
 from storage.runs.texts import FILE_BYTES, code_of
@@ -68,17 +67,15 @@ def find_plagiarism(
     rows.sort(key=lambda row: (-row["flagged"], -row["similarity"]))
     write_table(store, "plagiarism", run_group, rows)
     flagged = len({row["run_id"] for row in rows if row["flagged"]})
-    write_examination(
-        store,
-        ExaminationRecord(
-            run_group=run_group,
-            stage="plagiarism",
-            runs=sum(map(len, by_competition.values())),
-            flagged=flagged,
-            by="winnowing",
-            at=datetime.now(UTC),
-        ),
+    examination = ExaminationRecord(
+        run_group=run_group,
+        stage="plagiarism",
+        runs=sum(map(len, by_competition.values())),
+        flagged=flagged,
+        by="winnowing",
+        at=datetime.now(UTC),
     )
+    write_table(store, "examinations", run_group, [examination.to_row()], part=examination.stage)
     return rows
 
 

@@ -19,7 +19,6 @@ from grading.integrity.examiner import Examiner
 from grading.integrity.findings import Finding
 from grading.integrity.questions import OVERLAP, PIECE, Asked, Reading, read_run
 from storage.keys import content_key
-from storage.runs.examinations import write_examination
 from storage.runs.folders import StoredRun, runs_of
 from storage.runs.records import ExaminationRecord
 from storage.runs.texts import RunFiles, code_of, logs_of
@@ -101,7 +100,7 @@ def _write(store: Store, run_group: str, runs: list[StoredRun], by_run: list[lis
     examination = ExaminationRecord(
         run_group=run_group, stage="violations", runs=len(runs), flagged=examined.flagged, by=by, at=datetime.now(UTC)
     )
-    write_examination(store, examination)
+    write_table(store, "examinations", run_group, [examination.to_row()], part=examination.stage)
     return examined
 
 

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _TABLES = {".csv": ",", ".tsv": "\t"}
-_LARGEST = 256 << 20
+_MAX_TABLE_BYTES = 256 << 20
 """Bytes of a table that are read; the rows after them are not looked at."""
 _EQUAL = 0.95
 """Share of equal cells from which a column is taken for the answers. Some noise does not make a leak harmless."""
-_FEWEST = 10
+_MIN_ANSWERS = 10
 """Rows from which equal cells are no chance."""
 _GIVES_AWAY = re.compile(r"answers?|solutions?|gold|ground[_-]?truth|test[_-]?(?:labels?|targets?|answers?)", re.I)
 _HARMLESS = re.compile(r"train|sample", re.I)
@@ -98,7 +98,7 @@ def leaks(name: str, table: pd.DataFrame, answers: Answers) -> Iterator[str]:
 
 
 def _compare(name: str, rows: pd.DataFrame, answers: pd.DataFrame, how: str) -> Iterator[str]:
-    if len(rows) < _FEWEST:
+    if len(rows) < _MIN_ANSWERS:
         return
     for wanted in answers:
         truth = answers[wanted]
@@ -140,8 +140,8 @@ def _binary(path: Path) -> IO[bytes]:
 
 def _head(file: IO[bytes]) -> bytes:
     with file:
-        content = file.read(_LARGEST)
-    return content if len(content) < _LARGEST else content[: content.rfind(b"\n")]
+        content = file.read(_MAX_TABLE_BYTES)
+    return content if len(content) < _MAX_TABLE_BYTES else content[: content.rfind(b"\n")]
 
 
 def _read(content: bytes, separator: str) -> pd.DataFrame | None:

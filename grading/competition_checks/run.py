@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from competitions.competition import Competition
     from competitions.editions import Edition
 
-_SHOWN = 10  # maximum number of problems shown per check
+_MAX_PROBLEMS = 10  # maximum number of problems shown per check
 
 
 @dataclass(frozen=True)
@@ -102,8 +102,8 @@ def _result_of(name: str, about: str, check: Callable[[], list[str]]) -> Result:
         problems = [str(error)]
     except Exception as error:  # an exception in the competition's code is a problem as well
         problems = [f"raises {type(error).__name__}: {' '.join(str(error).split())[:200]}"]
-    if len(problems) > _SHOWN:
-        problems = [*problems[:_SHOWN], f"and {len(problems) - _SHOWN} more"]
+    if len(problems) > _MAX_PROBLEMS:
+        problems = [*problems[:_MAX_PROBLEMS], f"and {len(problems) - _MAX_PROBLEMS} more"]
     return Result(name, about, "failed" if problems else "ok", tuple(problems))
 
 

@@ -11,7 +11,7 @@ from common.syntax import parse
 
 _IMPORT = re.compile(r"^\s*(?:from\s+([\w.]+)\s+import\s+([\w, ]+)|import\s+([\w., ]+))")
 _TEXT = re.compile(r"""(['"])((?:(?!\1).){1,4000})\1""")
-_LONGEST = 2_000_000  # characters; larger files are data rather than code
+_MAX_CHARACTERS = 2_000_000  # characters; larger files are data rather than code
 
 
 @dataclass
@@ -32,7 +32,7 @@ def read_code(text: str) -> CodeFacts:
     """The facts about Python source. Source that does not parse is searched line by line with patterns."""
     facts = CodeFacts()
     try:
-        tree = parse(text[:_LONGEST])
+        tree = parse(text[:_MAX_CHARACTERS])
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         _by_pattern(text, facts)
         return facts

@@ -45,7 +45,7 @@ _OUTSIDE = re.compile(
     r"|~/\.|/private(?:/|\Z)|/run/docker|/var/run/docker)"
 )
 _UPWARDS = re.compile(r"^(?:\.\./){3,}")
-_LEAST_IDS = 10
+_MIN_IDS = 10
 _QUOTE = 240
 
 
@@ -98,7 +98,7 @@ def examine_code(name: str, text: str, leaks: Mapping[str, str]) -> FileFacts:
         found += _imports(name, facts, lines)
         found += _texts(name, facts, lines, leaks)
         found += _calls(name, facts, lines)
-        written = [each for each in _written_out(name, facts, lines) if len(each.values) >= _LEAST_IDS]
+        written = [each for each in _written_out(name, facts, lines) if len(each.values) >= _MIN_IDS]
     found += _commands(name, text, comments=name.endswith((".py", ".ipynb", ".sh")))
     if name.endswith(".sh"):
         found += _shell(name, text, leaks)
@@ -203,7 +203,7 @@ def _written_out(name: str, facts: CodeFacts, lines: list[str]) -> Iterator[Writ
 def _by_hand(written: Iterable[Written], ids: AbstractSet[str]) -> Iterator[Finding]:
     for each in written:
         known = len(each.values & ids)
-        if known >= max(_LEAST_IDS, each.least):
+        if known >= max(_MIN_IDS, each.least):
             yield replace(each.finding, why=each.finding.why.format(known))
 
 

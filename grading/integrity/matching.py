@@ -17,11 +17,11 @@ from grading.integrity.winnowing import K, fingerprints, hashes
 
 THRESHOLD = 0.6
 """Similarity above which a pair is flagged, as published."""
-LEAST_TOKENS = 80
+MIN_TOKENS = 80
 """Minimum number of shared tokens of a flagged pair, about ten lines. Fewer can be equal by chance."""
-_COMMON_SHARE, _COMMON_LEAST = 0.5, 4
+_COMMON_SHARE, _COMMON_MIN_NOTEBOOKS = 0.5, 4
 _FORK = 0.6  # share of the smaller one's fingerprints that two sources have in common, if one is a fork of the other
-_MOST_PLACES = 8  # per fingerprint and source, so that a table of numbers does not take quadratic time
+_MAX_POSITIONS = 8  # per fingerprint and source, so that a table of numbers does not take quadratic time
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Match:
     def flagged(self) -> bool:
         """Whether a person should review the pair."""
         shares = (self.similarity, self.of_first, self.of_second, self.whole)
-        return max(shares) >= THRESHOLD and self.tokens >= LEAST_TOKENS
+        return max(shares) >= THRESHOLD and self.tokens >= MIN_TOKENS
 
 
 class _Hashed:
@@ -107,7 +107,7 @@ class Corpus:
         for place, each in enumerate(self._all):
             for value in set(each.values):
                 of.setdefault(value, set()).add(families[place])
-        least = max(_COMMON_LEAST, _COMMON_SHARE * len(set(families)))
+        least = max(_COMMON_MIN_NOTEBOOKS, _COMMON_SHARE * len(set(families)))
         return {value for value, having in of.items() if len(having) >= least}
 
     def _families(self) -> list[int]:
@@ -153,8 +153,8 @@ def _compare(first: _Hashed, second: _Hashed) -> Match | None:
     seeds = sorted(
         (i, j)
         for value in first.prints.keys() & second.prints.keys()
-        for i in first.prints[value][:_MOST_PLACES]
-        for j in second.prints[value][:_MOST_PLACES]
+        for i in first.prints[value][:_MAX_POSITIONS]
+        for j in second.prints[value][:_MAX_POSITIONS]
     )
     covered_a, covered_b = bytearray(len(a)), bytearray(len(b))
     runs = []

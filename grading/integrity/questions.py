@@ -67,7 +67,7 @@ file: {name}
 PIECES = 400
 """Most pieces of a run that a model is asked about, so that no run uses up the money for the others."""
 _OBJECT = re.compile(r"\{.*\}", re.S)
-_LEAST_QUOTE = 8
+_MIN_QUOTE_CHARACTERS = 8
 
 
 @dataclass(frozen=True)
@@ -197,7 +197,7 @@ def find_quote(quote: str, text: str) -> int | None:
     (8, None)
     """
     words = quote.split()
-    if len("".join(words)) < _LEAST_QUOTE:  # one or two words occur everywhere
+    if len("".join(words)) < _MIN_QUOTE_CHARACTERS:  # one or two words occur everywhere
         return None
     found = re.search(r"\s+".join(map(re.escape, words)), text)
     return found.start() if found else None

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-LONGEST = 300_000
+MAX_CHARACTERS = 300_000
 """Maximum number of characters read from a source. The rest is data, and lexing 100,000 takes a second."""
 
 
@@ -26,7 +26,7 @@ class Document:
 
 def tokenize(name: str, text: str) -> Document:
     """Normalise Python source. Never fails, even if the text is not Python."""
-    raw = [(kind, value, line) for kind, value, line in _lex(text[:LONGEST]) if kind]
+    raw = [(kind, value, line) for kind, value, line in _lex(text[:MAX_CHARACTERS]) if kind]
     own = _own_names(raw)
     tokens, lines = [], []
     for place, (kind, value, line) in enumerate(raw):

@@ -17,7 +17,7 @@ from grading.statistics.attempts import best_of
 from grading.statistics.series import split_order
 from grading.statistics.usage import usage_by_run, usage_by_series
 
-_MOST = 100  # runs whose cost a lean page lists, the most expensive first
+_MAX_ROWS = 100  # runs whose cost a lean page lists, the most expensive first
 
 
 def pass_table(view: View, results: Results) -> tuple[list[int], list[tuple[Series, str, list[str]]]] | None:
@@ -66,7 +66,7 @@ def cost_tables(
         page = results.trajectories.get((row["run_group"], row["run_id"]))
         runs.append({**row, **texts, "trajectory": quote(page) if page else None})
     if view.lean:  # a row for each of thousands of runs would be half of the page
-        runs = sorted(runs, key=lambda row: -row["cost_usd"] if row["cost_usd"] == row["cost_usd"] else 0.0)[:_MOST]
+        runs = sorted(runs, key=lambda row: -row["cost_usd"] if row["cost_usd"] == row["cost_usd"] else 0.0)[:_MAX_ROWS]
     return totals, runs
 
 

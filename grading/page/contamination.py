@@ -16,7 +16,7 @@ from grading.page.format import DASH, chance, percent, signed, signed_span
 from grading.page.results import Results
 from grading.page.view import Series, View
 from grading.statistics.contamination import around_cutoff, by_date, dated, plain_and_obfuscated
-from grading.statistics.correlation import LEAST
+from grading.statistics.correlation import MIN_COMPETITIONS
 from grading.statistics.seeds import mean
 
 _LINE = Markup('<polyline class="line l{}" points="{}"><title>{}</title></polyline>')
@@ -46,7 +46,7 @@ def contamination_section(view: View, results: Results) -> Contamination | None:
     dates = [
         (view.series_of(row), [WORDS[row["measure"]], str(row["n"]), *_correlation(row)])
         for row in by_date(found).to_dict("records")
-        if row["n"] >= LEAST
+        if row["n"] >= MIN_COMPETITIONS
     ]
     cutoffs = [
         (view.series_of(row), [clean(row["cutoff"]), WORDS[row["measure"]], *_sides(row)])

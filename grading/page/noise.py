@@ -13,7 +13,7 @@ from grading.page.results import Results
 from grading.page.view import Result, Series, View
 from grading.statistics.split_noise import LUCK, medals_by_luck
 
-SHOWN = 100
+MAX_ROWS = 100
 """Runs that the page lists."""
 
 
@@ -63,7 +63,7 @@ def noise_section(view: View, results: Results) -> Noise | None:
         for row in noise.to_dict("records")
     ]
     luck = [row for row in rows if LUCK[0] < row["any_medal_probability"] < LUCK[1]]
-    shown = sorted(luck, key=lambda row: abs(row["any_medal_probability"] - 0.5))[:SHOWN]
+    shown = sorted(luck, key=lambda row: abs(row["any_medal_probability"] - 0.5))[:MAX_ROWS]
     shown.sort(key=lambda row: (row["competition_id"], row["run_group"], row["agent"], row["seed"]))
     unknown = sorted({(row["competition_id"], row["message"]) for row in rows if row["message"]})
     return Noise(

@@ -14,7 +14,7 @@ from grading.statistics.series import SERIES
 from grading.words import Kind, ending
 
 SHAPES = 12  # number of distinct marks and colours, which further series reuse
-_LONGEST_CAUSE = 240
+_MAX_CAUSE_CHARACTERS = 240
 _MANY_RESULTS = 1000  # from which on marks have no tooltips
 _MANY_SERIES = 6  # above which the page has no charts of single runs
 
@@ -66,11 +66,11 @@ class Result:
     def cause(self) -> str | None:
         """The message in short: the last line of a traceback, or the beginning of other messages."""
         message = self.message
-        if message is None or (len(message) <= _LONGEST_CAUSE and message.count("\n") < 3):
+        if message is None or (len(message) <= _MAX_CAUSE_CHARACTERS and message.count("\n") < 3):
             return message
         lines = [line.strip() for line in message.splitlines() if line.strip()]
         line = lines[-1] if lines[0].startswith("Traceback") else " ".join(lines)
-        return line if len(line) <= _LONGEST_CAUSE else line[:_LONGEST_CAUSE] + "…"
+        return line if len(line) <= _MAX_CAUSE_CHARACTERS else line[:_MAX_CAUSE_CHARACTERS] + "…"
 
     @property
     def late(self) -> bool:

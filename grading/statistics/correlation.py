@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from grading.statistics.seeds import are_equal
 
 _Z95 = 1.959963984540054
-LEAST = 4
+MIN_COMPETITIONS = 4
 """Minimum number of competitions for a confidence interval."""
 
 
@@ -42,7 +42,7 @@ def correlation(x: Sequence[float], y: Sequence[float]) -> Correlation:
         pearson = spearman = math.nan
     else:
         pearson, spearman = _pearson(first, second), _pearson(_ranks(first), _ranks(second))
-    if n < LEAST:
+    if n < MIN_COMPETITIONS:
         nan = math.nan
         return Correlation(n, pearson, nan, nan, nan, spearman, nan, nan, nan)
     by_pearson = _interval(pearson, 1 / math.sqrt(n - 3))
@@ -55,7 +55,7 @@ def _equal(values: Sequence[float]) -> bool:
 
 
 def _p_value(r: float, n: int) -> float:
-    if math.isnan(r) or n < LEAST:
+    if math.isnan(r) or n < MIN_COMPETITIONS:
         return math.nan
     if abs(r) >= 1:
         return 0.0

@@ -14,7 +14,6 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from grading.statistics.records import records
 from grading.statistics.series import BENCHMARK_SPLITS, SPLITS, by_series, latest_grades, seed_order
 
 Incomplete = Literal["exclude", "fail"]
@@ -78,7 +77,7 @@ class Cells:
     competitions: list[str]
     seeds: list[Any]
     counted: list[Any]
-    rows: Mapping[tuple[str, Any], Mapping[str, Any]]
+    rows: Mapping[tuple[str, Any], Mapping[Any, Any]]
     gaps: list[dict[str, Any]]
 
     @property
@@ -118,7 +117,7 @@ def cells_of(
         ran = _runs_of(series, runs)
         names, numbers = _ran(group, ran, counting)
         seeds = sorted(numbers, key=seed_order)
-        graded = {(row["competition_id"], row["seed"]): row for row in records(group)}
+        graded = {(row["competition_id"], row["seed"]): row for row in group.to_dict("records")}
         for split, competitions in _splits(group, names, counting.expected, known, by).items():
             yield _cells({**series}, split, competitions, seeds, graded, counting.incomplete)
 
@@ -128,7 +127,7 @@ def _cells(
     split: str,
     competitions: list[str],
     seeds: list[Any],
-    graded: Mapping[tuple[str, Any], Mapping[str, Any]],
+    graded: Mapping[tuple[str, Any], Mapping[Any, Any]],
     incomplete: Incomplete,
 ) -> Cells:
     rows, gaps = {}, []

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from competitions.facts import Resampling
 
 DRAWS, SECONDS = 200, 20.0
-FEWEST_UNITS, FEWEST_DRAWS = 5, 20
-_MOST_FAILURES = 0.2
+MIN_UNITS, MIN_DRAWS = 5, 20
+_MAX_REFUSED_SHARE = 0.2
 
 
 @dataclass(frozen=True)
@@ -67,33 +67,35 @@ def score_halves(
     except _Uncuttable as reason:
         return Halves(message=str(reason))
     count = cut.units
-    if count < FEWEST_UNITS:
+    if count < MIN_UNITS:
         return Halves(units=count, message=f"the test set has only {count} {'units' if count != 1 else 'unit'}")
     import numpy as np
 
     generator = np.random.default_rng(0)
-    found: list[float] = []
+    scores: list[float] = []
     refused, last = 0, ""
     started = time.monotonic()
     if not _same(_score(score, cut.of(np.ones(count, dtype=bool)))[0], whole):
         return Halves(units=count, message="the score is not a function of rows that are found by their ids")
-    each = time.monotonic() - started
-    if each * FEWEST_DRAWS / 2 > seconds:
-        return Halves(units=count, message=f"scoring takes {each:.0f} s, too long for {FEWEST_DRAWS} halves")
+    seconds_each = time.monotonic() - started
+    if seconds_each * MIN_DRAWS / 2 > seconds:
+        return Halves(units=count, message=f"scoring takes {seconds_each:.0f} s, too long for {MIN_DRAWS} halves")
     for _ in range(draws):
         chosen = np.zeros(count, dtype=bool)
         chosen[generator.choice(count, count // 2, replace=False)] = True
         value, why = _score(score, cut.of(chosen))
         if math.isfinite(value):
-            found.append(value)
+            scores.append(value)
         else:
             refused, last = refused + 1, why
         if time.monotonic() > end:
             break
-    if len(found) < FEWEST_DRAWS or refused > _MOST_FAILURES * (refused + len(found)):
-        why = f"{refused} of {refused + len(found)} halves cannot be scored: {last}" if refused else "it takes too long"
+    if len(scores) < MIN_DRAWS or refused > _MAX_REFUSED_SHARE * (refused + len(scores)):
+        why = (
+            f"{refused} of {refused + len(scores)} halves cannot be scored: {last}" if refused else "it takes too long"
+        )
         return Halves(units=count, message=why)
-    return Halves(found, count, count // 2)
+    return Halves(scores, count, count // 2)
 
 
 class _Uncuttable(Exception):
@@ -138,8 +140,8 @@ def _cutter(submission: Any, answers: Any, how: Resampling | None) -> _Cutter:
         raise _Uncuttable(f"rows with the same `{key}` belong to several units")
     by_id = by_id[~by_id.index.duplicated()]
     # Rows that the answers lack, such as customers who bought nothing, are in no unit and in every half.
-    places = by_id.reindex(submission[key].astype(str)).fillna(len(names))
-    return _Cutter(submission, answers, places.to_numpy(dtype="int64"), numbers.astype("int64"), len(names))
+    numbers_of_rows = by_id.reindex(submission[key].astype(str)).fillna(len(names))
+    return _Cutter(submission, answers, numbers_of_rows.to_numpy(dtype="int64"), numbers.astype("int64"), len(names))
 
 
 def _key(submission: pd.DataFrame, answers: pd.DataFrame, how: Resampling | None) -> str:
@@ -149,10 +151,10 @@ def _key(submission: pd.DataFrame, answers: pd.DataFrame, how: Resampling | None
             raise _Uncuttable(f"there is no column `{how.id}`")
         return how.id
     shared = [name for name in answers.columns if name in submission.columns and answers[name].dtype.kind != "f"]
-    found = {name: answers[name].nunique() for name in shared if _values(answers, name) == _values(submission, name)}
-    if not found:
+    distinct = {name: answers[name].nunique() for name in shared if _values(answers, name) == _values(submission, name)}
+    if not distinct:
         raise _Uncuttable("submission and answers have no column of ids in common")
-    return str(max(found, key=lambda name: found[name]))
+    return str(max(distinct, key=lambda name: distinct[name]))
 
 
 def _values(table: pd.DataFrame, name: str) -> set[str]:

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from competitions.competition import Competition
     from competitions.editions import Edition
 
-_RESTARTS = 2  # of the process with the answers, which never reads submissions, so they cannot be why it ended
-_TAIL = 4000
-_DRAWN = 4  # submissions for each worker that are drawn and not returned yet, at most
+_MAX_RESTARTS = 2  # of the process with the answers, which never reads submissions, so they cannot be why it ended
+_MAX_ERROR_BYTES = 4000  # of its output, of which the end is shown
+_MAX_DRAWN = 4  # submissions for each worker that are drawn and not returned yet
 # Where programs and libraries are, the language and time zone of texts, and the directory for temporary files.
 _PASSED_ON = ("PATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR")
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
@@ -50,7 +50,7 @@ def grading_environment(own: Mapping[str, str]) -> dict[str, str]:
 
 
 @dataclass
-class _Entry:
+class _Submission:
     """A submission whose grade has not been returned yet."""
 
     number: int
@@ -101,69 +101,69 @@ class GradingPool:
     def grade_all(self, submissions: Iterable[Path | tuple[Path | None, str | None] | None]) -> Iterator[Grade]:
         """Yield grades in the order of `submissions`, which are paths, pairs of path and reported path, or None."""
         with self._lock:
-            waiting: deque[_Entry] = deque()  # in input order; the verdict is None until a worker has finished
+            waiting: deque[_Submission] = deque()  # in input order; the verdict is None until a worker has finished
             try:
                 yield from self._grade_all(enumerate(submissions), waiting)
             finally:
-                if any(entry.verdict is None for entry in waiting):
+                if any(submission.verdict is None for submission in waiting):
                     self.close()  # nothing will read the outstanding replies
 
     def _grade_all(
-        self, source: Iterator[tuple[int, Path | tuple[Path | None, str | None] | None]], waiting: deque[_Entry]
+        self, source: Iterator[tuple[int, Path | tuple[Path | None, str | None] | None]], waiting: deque[_Submission]
     ) -> Iterator[Grade]:
         restarts, exhausted = 0, False
         while True:
             # Few are drawn at a time, also where they need no worker: they may be copies on a scratch disk.
             while (
                 not exhausted
-                and sum(entry.verdict is None for entry in waiting) < 2 * self.workers
-                and len(waiting) < _DRAWN * self.workers
+                and sum(submission.verdict is None for submission in waiting) < 2 * self.workers
+                and len(waiting) < _MAX_DRAWN * self.workers
             ):
                 number, item = next(source, (-1, None))
                 if number < 0:
                     exhausted = True
                     break
                 path, shown = item if isinstance(item, tuple) else (item, None)
-                entry = _Entry(number, path, shown, self._refuse(path))
-                waiting.append(entry)
-                if entry.verdict is None:
-                    self._send(entry)
+                submission = _Submission(number, path, shown, self._refuse(path))
+                waiting.append(submission)
+                if submission.verdict is None:
+                    self._send(submission)
             while waiting and waiting[0].verdict is not None:
                 yield self._grade(waiting.popleft())
-            if any(entry.verdict is None and entry.killed is None for entry in waiting):
+            if any(submission.verdict is None and submission.killed is None for submission in waiting):
                 reply = self._receive()
                 if reply is None:
                     restarts += 1
                     self._restart(waiting, restarts)
                 else:
-                    _note(next(entry for entry in waiting if entry.number == reply["id"]), reply)
-            elif any(entry.verdict is None for entry in waiting):
-                first = next(entry for entry in waiting if entry.verdict is None)
+                    _note(next(submission for submission in waiting if submission.number == reply["id"]), reply)
+            elif any(submission.verdict is None for submission in waiting):
+                first = next(submission for submission in waiting if submission.verdict is None)
                 first.verdict = self._judge(first)
             elif exhausted:
                 return
 
-    def _judge(self, entry: _Entry) -> Verdict:
+    def _judge(self, submission: _Submission) -> Verdict:
         """The verdict on a submission whose worker was killed. No other submission is graded at the same time."""
-        first, entry.killed = entry.killed or 0, None
-        self._ask_alone(entry)
-        if entry.verdict is not None:
-            return entry.verdict
-        right = _Entry(-1, self.prepared / self.competition.facts.files.gold_submission, None, None)
+        first, submission.killed = submission.killed or 0, None
+        self._ask_alone(submission)
+        if submission.verdict is not None:
+            return submission.verdict
+        right = _Submission(-1, self.prepared / self.competition.facts.files.gold_submission, None, None)
         took: int | None = 0
         if right.path is not None and right.path.is_file():
             took = self._ask_alone(right)
-        return killed(max(first, entry.killed or 0), None if right.killed is not None else took)
+        return killed(max(first, submission.killed or 0), None if right.killed is not None else took)
 
-    def _ask_alone(self, entry: _Entry) -> int:
+    def _ask_alone(self, submission: _Submission) -> int:
         """Have one submission graded, which notes its verdict or that it was killed. Returns the memory it took."""
-        self._send(entry)
+        self._send(submission)
         reply = self._receive()
         if reply is None:
-            entry.verdict = self._broken or server_ended(self._output())
+            submission.verdict = self._broken or server_ended(self._output())
             self.close()
             return 0
-        _note(entry, reply)
+        _note(submission, reply)
         return int(reply.get("peak", 0))
 
     def halves(self, submission: Path, draws: int = DRAWS, seconds: float = SECONDS) -> tuple[Grade, Halves | None]:
@@ -172,23 +172,23 @@ class GradingPool:
         See `grading.workers.halves.score_halves`. Never raises because of the submission's content.
         """
         with self._lock:
-            entry = _Entry(0, submission, None, self._refuse(submission), {"draws": draws, "seconds": seconds})
+            pending = _Submission(0, submission, None, self._refuse(submission), {"draws": draws, "seconds": seconds})
             restarts = 0
-            while entry.verdict is None:
-                self._send(entry)
+            while pending.verdict is None:
+                self._send(pending)
                 reply = self._receive()
                 if reply is not None:
-                    _note(entry, reply)
-                    if entry.killed is not None:
-                        entry.verdict = self._judge(entry)
+                    _note(pending, reply)
+                    if pending.killed is not None:
+                        pending.verdict = self._judge(pending)
                     continue
                 restarts += 1
-                if self._broken is None and restarts > _RESTARTS:
+                if self._broken is None and restarts > _MAX_RESTARTS:
                     self._broken = server_ended(self._output())
                 self.close()
-                entry.verdict = self._broken
-            found = entry.verdict.halves
-            return self._grade(entry), Halves(**found) if found is not None else None
+                pending.verdict = self._broken
+            halves = pending.verdict.halves
+            return self._grade(pending), Halves(**halves) if halves is not None else None
 
     def close(self) -> None:
         """End the processes. They are restarted if the grader is used again."""
@@ -229,9 +229,9 @@ class GradingPool:
             return unreadable(error)
         return self._broken
 
-    def _grade(self, entry: _Entry) -> Grade:
-        assert entry.verdict is not None
-        verdict = entry.verdict
+    def _grade(self, submission: _Submission) -> Grade:
+        assert submission.verdict is not None
+        verdict = submission.verdict
         return grade_of(
             self.competition.id,
             self.thresholds,
@@ -239,16 +239,16 @@ class GradingPool:
             score=verdict.score,
             message=verdict.message,
             detail=verdict.detail,
-            shown_path=entry.shown or str(entry.path or ""),
+            shown_path=submission.shown or str(submission.path or ""),
         )
 
-    def _send(self, entry: _Entry) -> None:
+    def _send(self, submission: _Submission) -> None:
         """Ask for a verdict."""
         process = self._start()
         assert process.stdin is not None
-        request: dict[str, Any] = {"id": entry.number, "path": str(Path(str(entry.path)).absolute())}
-        if entry.halves:
-            request["halves"] = entry.halves
+        request: dict[str, Any] = {"id": submission.number, "path": str(Path(str(submission.path)).absolute())}
+        if submission.halves:
+            request["halves"] = submission.halves
         with suppress(BrokenPipeError):  # the reply, or its absence, gives the reason
             process.stdin.write(plain_json.dumps(request).encode() + b"\n")
             process.stdin.flush()
@@ -263,22 +263,22 @@ class GradingPool:
             return None
         return reply
 
-    def _restart(self, waiting: deque[_Entry], restarts: int) -> None:
+    def _restart(self, waiting: deque[_Submission], restarts: int) -> None:
         """Send unanswered submissions to a new process, or give up after too many restarts."""
-        if self._broken is None and restarts > _RESTARTS:
+        if self._broken is None and restarts > _MAX_RESTARTS:
             self._broken = server_ended(self._output())
         self.close()
-        for entry in waiting:
-            if entry.verdict is None and entry.killed is None:
-                entry.verdict = self._broken
-                if entry.verdict is None:
-                    self._send(entry)
+        for submission in waiting:
+            if submission.verdict is None and submission.killed is None:
+                submission.verdict = self._broken
+                if submission.verdict is None:
+                    self._send(submission)
 
     def _output(self) -> str:
         if self._errors is None:
             return ""
         self._errors.seek(0)
-        return self._errors.read()[-_TAIL:].decode("utf-8", "replace")
+        return self._errors.read()[-_MAX_ERROR_BYTES:].decode("utf-8", "replace")
 
     def _start(self) -> subprocess.Popen[bytes]:
         if self._process is None:
@@ -306,9 +306,9 @@ class GradingPool:
         return self._process
 
 
-def _note(entry: _Entry, reply: dict[str, Any]) -> None:
+def _note(submission: _Submission, reply: dict[str, Any]) -> None:
     """Note what the server replied about a submission."""
     if "killed" in reply:
-        entry.killed = int(reply["killed"])
+        submission.killed = int(reply["killed"])
     else:
-        entry.verdict = Verdict(**reply["verdict"])
+        submission.verdict = Verdict(**reply["verdict"])

@@ -27,8 +27,7 @@ def score_submission(
     """Read and score `submission`. Never raises because of its content.
 
     `read` reads the file, and `score` scores what was read, or checks it. `scoring` is called after the submission has
-    been read.
-    `lift_memory_limit` is called after the limit was exceeded, so that there is memory to report it.
+    been read. `lift_memory_limit` is called after the limit was exceeded, so that there is memory to report it.
     """
     phase: Phase = "reading"
     try:
@@ -41,9 +40,9 @@ def score_submission(
         scoring()
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", ScoreNote)
-            found = score(table)
+            value = score(table)
         notes = [str(each.message) for each in caught if issubclass(each.category, ScoreNote)]
-        return Verdict("valid", found, message=" ".join(dict.fromkeys(notes)) or None)
+        return Verdict("valid", value, message=" ".join(dict.fromkeys(notes)) or None)
     except InvalidSubmission as error:
         return too_large(bounds) if _OUT_OF_MEMORY in str(error) else Verdict("invalid", message=str(error))
     except MemoryError:

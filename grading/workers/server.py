@@ -188,7 +188,7 @@ def _write(descriptor: int, message: dict[str, Any]) -> None:
 
 def main() -> None:
     """Serve the competition that the first line of standard input describes."""
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # whoever started this may ignore it: nothing could be reaped then
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # an ignored signal is inherited, and then no child can be waited for
     requests, replies = os.dup(0), os.dup(1)
     os.dup2(2, 1)  # output of graders must not be mixed with the replies
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)

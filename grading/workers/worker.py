@@ -56,7 +56,7 @@ def serve(
             return competition.read_submission(path, answers, edition)
 
         def score(table: Any) -> float:
-            if wanted:  # scoring may change what it is given
+            if halves_options:  # scoring may change what it is given
                 kept["table"] = table
                 return competition.score_table(copy.deepcopy(table), copy.deepcopy(answers), edition)
             if not validating:
@@ -64,21 +64,21 @@ def serve(
             competition.check_table(table, answers, edition)
             return math.nan
 
-        path, wanted = Path(job["path"]), job.get("halves")
+        path, halves_options = Path(job["path"]), job.get("halves")
         kept: dict[str, Any] = {}
         _limit(bounds)
         verdict = score_submission(read, score, path, bounds, scoring, _lift_memory_limit)
-        if wanted and verdict.outcome == "valid" and verdict.score is not None and math.isfinite(verdict.score):
+        if halves_options and verdict.outcome == "valid" and verdict.score is not None and math.isfinite(verdict.score):
             send({"phase": "halves", "verdict": dataclasses.asdict(verdict)})
-            found = score_halves(
+            halves = score_halves(
                 lambda table, truth: competition.score_table(table, truth, edition),
                 kept["table"],
                 answers,
                 competition.facts.resampling,
                 whole=verdict.score,
-                **wanted,
+                **halves_options,
             )
-            verdict = dataclasses.replace(verdict, halves=dataclasses.asdict(found))
+            verdict = dataclasses.replace(verdict, halves=dataclasses.asdict(halves))
         _lift_memory_limit()
         send({"verdict": dataclasses.asdict(verdict)})
         code = 0
@@ -92,21 +92,21 @@ def _limit(bounds: Bounds) -> None:
     """Limit memory beyond the current usage, and CPU time in case the server, which enforces deadlines, has ended."""
     with contextlib.suppress(OSError, ValueError):  # a system without /proc, or with lower limits
         size = int(_STATM.read_text().split()[0]) * resource.getpagesize()
-        _, most = resource.getrlimit(resource.RLIMIT_AS)
+        _, hard = resource.getrlimit(resource.RLIMIT_AS)
         wanted = size + bounds.memory_bytes
-        resource.setrlimit(resource.RLIMIT_AS, (wanted if most < 0 else min(wanted, most), most))
+        resource.setrlimit(resource.RLIMIT_AS, (wanted if hard < 0 else min(wanted, hard), hard))
     with contextlib.suppress(OSError, ValueError):
         usage = resource.getrusage(resource.RUSAGE_SELF)
         spent = usage.ru_utime + usage.ru_stime
-        _, most = resource.getrlimit(resource.RLIMIT_CPU)
+        _, hard = resource.getrlimit(resource.RLIMIT_CPU)
         wanted = int(spent + bounds.read_seconds + bounds.grade_seconds) + 60
-        resource.setrlimit(resource.RLIMIT_CPU, (wanted if most < 0 else min(wanted, most), most))
+        resource.setrlimit(resource.RLIMIT_CPU, (wanted if hard < 0 else min(wanted, hard), hard))
 
 
 def _lift_memory_limit() -> None:
     with contextlib.suppress(OSError, ValueError):
-        _, most = resource.getrlimit(resource.RLIMIT_AS)
-        resource.setrlimit(resource.RLIMIT_AS, (most, most))
+        _, hard = resource.getrlimit(resource.RLIMIT_AS)
+        resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
 
 
 def _prefer_for_oom_killer() -> None:

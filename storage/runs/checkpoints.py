@@ -26,7 +26,7 @@ from storage.store import Store
 
 TOP = "checkpoints"
 _KEPT = re.compile(r"(\d{8})-kept/(.+)")
-_CHUNK = 1 << 20
+_READ_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class Checkpoints:
         path = self.store.top.path(self.store.relative(f"{self.url}/{checkpoint.file}"))
         try:
             with self.store.top.fs.open(path, "rb") as source, target.open("wb") as copy:
-                while chunk := source.read(_CHUNK):
+                while chunk := source.read(_READ_BYTES):
                     copy.write(chunk)
                     digest.update(chunk)
         except FileNotFoundError:

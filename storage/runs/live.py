@@ -20,9 +20,11 @@ from storage.runs.folders import RunFolder
 from storage.store import Store
 
 PIECE_BYTES = 256 * 1024
-MOST_BYTES = 64 << 20
+MAX_LOG_BYTES = 64 << 20
 """Of a log, no more than this can be followed from elsewhere. The whole log is stored when the run has ended."""
-_OFTEN, _SELDOM, _FIRST = 3.0, 10.0, 60.0  # seconds: between uploads in the first minute, later, and that minute
+_FIRST_SECONDS = 60.0
+_FIRST_INTERVAL_SECONDS, _INTERVAL_SECONDS = 3.0, 10.0
+"""Between uploads, in the first minute and later."""
 _NAME = re.compile(r"\d{4}-\d{12}")  # number of the try, offset in its log
 _logger = logging.getLogger("mlebench.storage")
 
@@ -58,9 +60,9 @@ def uploaded(folder: RunFolder, log: Path, number: int) -> Iterator[None]:
 
 def _upload(folder: RunFolder, log: Path, number: int, ended: threading.Event) -> None:
     begun, start, written = time.monotonic(), 0, 0
-    while not ended.wait(_OFTEN if time.monotonic() - begun < _FIRST else _SELDOM):
+    while not ended.wait(_FIRST_INTERVAL_SECONDS if time.monotonic() - begun < _FIRST_SECONDS else _INTERVAL_SECONDS):
         try:
-            while log.stat().st_size > written and start < MOST_BYTES and not ended.is_set():
+            while log.stat().st_size > written and start < MAX_LOG_BYTES and not ended.is_set():
                 with log.open("rb") as file:
                     file.seek(start)
                     piece = file.read(PIECE_BYTES)
@@ -92,7 +94,7 @@ class LiveReader:
 
     def more(self) -> bytes:
         """What was added since the last call. Raises the errors of the file system."""
-        found = []
+        added = []
         top = self._store.top
         for name, size in sorted(files_below(top.fs, top.path(self._store.relative(self._url)))):
             known = self._read.get(name, 0)
@@ -100,5 +102,5 @@ class LiveReader:
                 with contextlib.suppress(FileNotFoundError):  # the run has just ended
                     content = self._store.read(f"{self._url}/{name}")[known:]
                     self._read[name] = known + len(content)
-                    found.append(content)
-        return b"".join(found)
+                    added.append(content)
+        return b"".join(added)

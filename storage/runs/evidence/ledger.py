@@ -1,7 +1,7 @@
 """The ledger of a run, `ledger.jsonl`: its record, its calls of services, and the hash of each of its files.
 
 It is written once, when the run is recorded. The record then contains the hash of the ledger and its signature (the
-seal), so whoever changes a file, the record or the ledger later cannot make them agree without the key.
+seal). Without the key, nobody can change a file, the record or the ledger later and make them agree.
 
 The lines are JSON in canonical form: one of kind `run` with the record without its seal, then one for each validation,
 each call of a model (`gateway`) and each `file`.

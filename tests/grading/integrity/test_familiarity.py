@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from grading.integrity.familiarity import at_places, mean_probability
-from grading.statistics.correlation import LEAST, correlation
+from grading.statistics.correlation import MIN_COMPETITIONS, correlation
 
 
 def test_the_mean_is_over_probabilities_not_their_logarithms() -> None:
@@ -67,7 +67,7 @@ def test_too_little_data_gives_no_interval() -> None:
     few = correlation([1.0, 2.0, 3.0], [1.0, 3.0, 2.0])
     assert (few.n, few.spearman) == (3, 0.5)
     assert math.isnan(few.spearman_low)
-    assert LEAST == 4
+    assert MIN_COMPETITIONS == 4
     assert math.isnan(correlation([], []).pearson)
     assert math.isnan(correlation([1.0] * 5, [1.0, 2, 3, 4, 5]).spearman)
 
