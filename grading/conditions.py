@@ -42,28 +42,28 @@ def deviations(runs: pd.DataFrame, seeds: int, edition: str, incomplete: str) ->
     What was not recorded is a deviation, too. Feedback on the test set is none: agents learn only whether a submission
     is valid.
     """
-    found = []
+    differing = []
     for column, published, words in _PUBLISHED:
         values, unknown = _recorded(runs, column)
         if any(not any(math.isclose(value, each, rel_tol=0.03) for each in published) for value in values) or unknown:
             shown = [_shown(column, value) for value in values] + ["not recorded"] * unknown
-            found.append(f"{_COMPARED[column]}: {', '.join(shown)} (published: {words})")
+            differing.append(f"{_COMPARED[column]}: {', '.join(shown)} (published: {words})")
     gpus, unknown = _recorded(runs, "gpus")
     boards = _known(runs, "hardware")
     kinds = [_PUBLISHED_GPU.search(board) is not None for board in boards]
     if gpus != [1] or unknown or not kinds or not all(kinds):
         number = ", ".join([f"{value:g}" for value in gpus] + ["not recorded"] * unknown)
         kind = "" if kinds and all(kinds) else ", not all of them an A10" if any(kinds) else ", no A10 recorded"
-        found.append(f"GPUs: {number}{kind} (published: one A10)")
+        differing.append(f"GPUs: {number}{kind} (published: one A10)")
     if seeds != _PUBLISHED_SEEDS:
-        found.append(f"counted seeds: {seeds} (published: {_PUBLISHED_SEEDS})")
+        differing.append(f"counted seeds: {seeds} (published: {_PUBLISHED_SEEDS})")
     if edition != "v1":
-        found.append(f"edition: {edition} (published: v1)")
+        differing.append(f"edition: {edition} (published: v1)")
     if "obfuscated" in runs and runs["obfuscated"].eq(True).any():
-        found.append("descriptions: obfuscated")
+        differing.append("descriptions: obfuscated")
     if incomplete != "fail":
-        found.append("padding: incomplete seeds are left out, not counted as failures")
-    return found
+        differing.append("padding: incomplete seeds are left out, not counted as failures")
+    return differing
 
 
 def unlike(groups: Sequence[pd.DataFrame]) -> list[str]:
@@ -76,8 +76,8 @@ def unlike(groups: Sequence[pd.DataFrame]) -> list[str]:
         return []
     known = [runs for runs in groups if len(runs)]
     seen = {words: {frozenset(_conditions(runs, column)) for runs in known} for column, words in _COMPARED.items()}
-    found = [words for words, values in seen.items() if len(values) > 1]
-    return found if len(known) == len(groups) else [*found, "what is not known of imported results"]
+    conditions = [words for words, values in seen.items() if len(values) > 1]
+    return conditions if len(known) == len(groups) else [*conditions, "what is not known of imported results"]
 
 
 def _conditions(runs: pd.DataFrame, column: str) -> set[Any]:
@@ -92,19 +92,21 @@ def _conditions(runs: pd.DataFrame, column: str) -> set[Any]:
 
 def unlike_grades(tables: Sequence[pd.DataFrame]) -> list[str]:
     """What differs in how groups were graded, in words; each of `tables` has the grades of one of them."""
-    found = []
+    differing = []
     if len({frozenset(grades["edition"]) for grades in tables}) > 1:
-        found.append("edition")
+        differing.append("edition")
     elif len(versions := {frozenset(_known(grades, "edition_version")) for grades in tables} - {frozenset()}) > 1:
-        found.append(f"version of the edition ({', '.join(sorted({each for known in versions for each in known}))})")
+        differing.append(
+            f"version of the edition ({', '.join(sorted({each for known in versions for each in known}))})"
+        )
     limits: dict[str, tuple[Any, ...]] = {}
     for grades in tables:
         if not set(_LIMITS) <= set(grades):
             continue
         for name, *own in grades[["competition_id", *_LIMITS]].drop_duplicates().itertuples(index=False):
             if limits.setdefault(str(name), tuple(own)) != tuple(own):
-                return [*found, "medal thresholds"]
-    return found
+                return [*differing, "medal thresholds"]
+    return differing
 
 
 def _known(table: pd.DataFrame, column: str) -> set[str]:

@@ -81,8 +81,8 @@ def secrecy(subject: Subject) -> list[str]:
         if name.endswith(".zip"):
             with zipfile.ZipFile(subject.prepared / "public" / name) as archive:
                 inside = {(info.CRC, info.file_size) for info in archive.infolist()}
-            found = [path.name for path, crc in roles.items() if (crc, path.stat().st_size) in inside]
-            problems += [f"public/{name} holds private {path}" for path in found]
+            names = [path.name for path, crc in roles.items() if (crc, path.stat().st_size) in inside]
+            problems += [f"public/{name} holds private {path}" for path in names]
     return problems
 
 

@@ -129,9 +129,9 @@ def _has_ids(column: pd.Series, ids: pd.Index) -> bool:
 
 def _table(name: str, opened: Callable[[], IO[bytes]]) -> Iterator[tuple[str, pd.DataFrame]]:
     separator = _TABLES.get(PurePosixPath(name).suffix)
-    found = _read(_head(opened()), separator) if separator else None
-    if found is not None:
-        yield name, found
+    rows = _read(_head(opened()), separator) if separator else None
+    if rows is not None:
+        yield name, rows
 
 
 def _binary(path: Path) -> IO[bytes]:

@@ -73,9 +73,9 @@ def _docstrings(tree: ast.AST) -> Iterator[ast.AST]:
 def _by_pattern(text: str, facts: CodeFacts) -> None:
     for number, line in enumerate(text.split("\n"), 1):
         code = line.split("#", 1)[0]
-        if found := _IMPORT.match(code):
-            module, names, plain = found.groups()
+        if match := _IMPORT.match(code):
+            module, names, plain = match.groups()
             full = [f"{module}.{name.strip()}" for name in names.split(",")] if module else plain.split(",")
             facts.imports += [(name.split(" as ")[0].strip(), number) for name in full]
         facts.calls += [(name, number) for name in re.findall(r"\b(\w{1,100})[ \t]{0,8}\(", code)]
-        facts.texts += [(found[1], number) for found in _TEXT.findall(code)]
+        facts.texts += [(match[1], number) for match in _TEXT.findall(code)]

@@ -90,20 +90,20 @@ class FileFacts:
 
 def examine_code(name: str, text: str, leaks: Mapping[str, str]) -> FileFacts:
     """Examine a file of the code folder."""
-    found: list[Finding] = []
+    findings: list[Finding] = []
     written: list[Written] = []
     facts = CodeFacts()
     if name.endswith((".py", ".ipynb")):
         facts, lines = read_code(text), text.split("\n")
-        found += _imports(name, facts, lines)
-        found += _texts(name, facts, lines, leaks)
-        found += _calls(name, facts, lines)
+        findings += _imports(name, facts, lines)
+        findings += _texts(name, facts, lines, leaks)
+        findings += _calls(name, facts, lines)
         written = [each for each in _written_out(name, facts, lines) if len(each.values) >= _MIN_IDS]
-    found += _commands(name, text, comments=name.endswith((".py", ".ipynb", ".sh")))
+    findings += _commands(name, text, comments=name.endswith((".py", ".ipynb", ".sh")))
     if name.endswith(".sh"):
-        found += _shell(name, text, leaks)
+        findings += _shell(name, text, leaks)
     modules = tuple(dict.fromkeys(module for module, _ in facts.imports))
-    return FileFacts(tuple(found), modules, any(called in _FITTING for called, _ in facts.calls), tuple(written))
+    return FileFacts(tuple(findings), modules, any(called in _FITTING for called, _ in facts.calls), tuple(written))
 
 
 def examine_log(name: str, text: str) -> FileFacts:
@@ -123,23 +123,23 @@ def detect(run: RunTexts, call: Callable[..., FileFacts] = _here) -> list[Findin
         call: calls a function on a file. `Examiner.call` does that in a process with limits; a file that is too much
             for it is a finding.
     """
-    found: list[Finding] = []
+    findings: list[Finding] = []
     facts: dict[str, FileFacts] = {}
     for name, text in run.code.items():
         try:
             facts[name] = call(examine_code, name, text, dict(run.leaks))
-            found += facts[name].findings
-            found += _by_hand(facts[name].written, run.ids)
+            findings += facts[name].findings
+            findings += _by_hand(facts[name].written, run.ids)
         except Unreadable as error:
-            found.append(_unreadable(name, error))
+            findings.append(_unreadable(name, error))
     for name, text in run.logs.items():
         try:
-            found += call(examine_log, name, text).findings
+            findings += call(examine_log, name, text).findings
         except Unreadable as error:
-            found.append(_unreadable(name, error))
-    found += _whole_run(run, facts)
-    found += not_examined(run.skipped)
-    return list(dict.fromkeys(found))
+            findings.append(_unreadable(name, error))
+    findings += _whole_run(run, facts)
+    findings += not_examined(run.skipped)
+    return list(dict.fromkeys(findings))
 
 
 def not_examined(skipped: Mapping[str, Collection[str]]) -> Iterator[Finding]:
@@ -213,10 +213,10 @@ def _commands(name: str, text: str, *, comments: bool) -> Iterator[Finding]:
         if comments and line.lstrip().startswith("#") and not line.lstrip().startswith(("# !", "# %")):
             continue
         shell = line.lstrip().removeprefix("# ")
-        if len(line) < 2000 and (found := _COMMAND.search(shell)) and not _HERE.search(shell):
-            if found[1].startswith(("curl", "wget")) and not (_URL.search(shell) or "." in found[0]):
+        if len(line) < 2000 and (command := _COMMAND.search(shell)) and not _HERE.search(shell):
+            if command[1].startswith(("curl", "wget")) and not (_URL.search(shell) or "." in command[0]):
                 continue
-            yield _finding("network", "violation", name, number, lines, f"runs {found[1]}")
+            yield _finding("network", "violation", name, number, lines, f"runs {command[1]}")
 
 
 def _shell(name: str, text: str, leaks: Mapping[str, str]) -> Iterator[Finding]:

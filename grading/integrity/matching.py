@@ -70,13 +70,13 @@ class _Hashed:
 
     def ignoring(self, ignored: Container[int]) -> _Hashed:
         """The same, of which the sequences with these hashes do not count."""
-        found = copy(self)
-        found.prints = {value: places for value, places in self.prints.items() if value not in ignored}
-        found.ignored = bytearray(len(self.document.tokens))
+        match = copy(self)
+        match.prints = {value: places for value, places in self.prints.items() if value not in ignored}
+        match.ignored = bytearray(len(self.document.tokens))
         for place, value in enumerate(self.values):
             if value in ignored:
-                found.ignored[place : place + K] = b"\1" * K
-        return found
+                match.ignored[place : place + K] = b"\1" * K
+        return match
 
 
 class Corpus:
@@ -131,20 +131,20 @@ class Corpus:
         looked_for = own if self._whole else counted
         for place in sorted({p for value in looked_for.prints for p in self._index.get(value, ())}):
             if self.documents[place].name not in skip:
-                found = _compare(counted, self._counted[place])
+                match = _compare(counted, self._counted[place])
                 if self._whole and self._ignored:
-                    found = _with_whole(found, _compare(own, self._all[place]))
-                if found is not None:
-                    yield found
+                    match = _with_whole(match, _compare(own, self._all[place]))
+                if match is not None:
+                    yield match
 
 
-def _with_whole(found: Match | None, whole: Match | None) -> Match | None:
+def _with_whole(match: Match | None, whole: Match | None) -> Match | None:
     """A match with the similarity if nothing is ignored."""
-    if whole is None or (whole.similarity < THRESHOLD and found is None):
-        return found
-    if found is None or (whole.similarity >= THRESHOLD and not found.flagged):
-        found = whole  # its fragments show what is copied
-    return replace(found, whole=whole.similarity)
+    if whole is None or (whole.similarity < THRESHOLD and match is None):
+        return match
+    if match is None or (whole.similarity >= THRESHOLD and not match.flagged):
+        match = whole  # its fragments show what is copied
+    return replace(match, whole=whole.similarity)
 
 
 def _compare(first: _Hashed, second: _Hashed) -> Match | None:

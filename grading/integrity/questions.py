@@ -178,9 +178,9 @@ def prompt(name: str, text: str, place: tuple[int, int], asked: Asked | None = N
 
 def parse(answer: str, questions: Mapping[str, str] | None = None) -> list[tuple[Rule, str, str]] | None:
     """The violations claimed by an answer, as (rule, quote, reason); None if it is not the requested JSON."""
-    found = _OBJECT.search(answer)
+    match = _OBJECT.search(answer)
     try:
-        value = json.loads(found[0]) if found else None
+        value = json.loads(match[0]) if match else None
     except (ValueError, RecursionError):
         return None
     keys = [cast("Rule", key) for key in (questions or QUESTIONS)]
@@ -199,8 +199,8 @@ def find_quote(quote: str, text: str) -> int | None:
     words = quote.split()
     if len("".join(words)) < _MIN_QUOTE_CHARACTERS:  # one or two words occur everywhere
         return None
-    found = re.search(r"\s+".join(map(re.escape, words)), text)
-    return found.start() if found else None
+    match = re.search(r"\s+".join(map(re.escape, words)), text)
+    return match.start() if match else None
 
 
 def _folded(quote: str) -> str:

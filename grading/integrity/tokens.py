@@ -60,7 +60,7 @@ def _lex(text: str) -> list[tuple[str, str, int]]:
     from pygments.lexers.python import PythonLexer  # type: ignore[import-untyped]
     from pygments.token import Comment, Keyword, Name, Number, Operator, Punctuation, String  # type: ignore[import-untyped]
 
-    found: list[tuple[str, str, int]] = []
+    lexed: list[tuple[str, str, int]] = []
     line, importing, depth, fresh = 1, False, 0, True
     for kind, value in PythonLexer(stripnl=False).get_tokens(text):
         here = line
@@ -90,8 +90,8 @@ def _lex(text: str) -> list[tuple[str, str, int]]:
         else:
             what = "word" if kind in Keyword or kind in Operator or kind in Punctuation else ""
         fresh = value == ";"
-        found.append((what, value, here))
-    return found
+        lexed.append((what, value, here))
+    return lexed
 
 
 def _own_names(raw: list[tuple[str, str, int]]) -> frozenset[str]:

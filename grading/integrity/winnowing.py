@@ -24,11 +24,11 @@ def hashes(tokens: Sequence[str], k: int = K) -> list[int]:
     """The 64-bit hash of every `k` consecutive tokens; empty for fewer tokens."""
     words = {token: blake2b(token.encode("utf-8", "replace"), digest_size=_BYTES).digest() for token in set(tokens)}
     joined, length = b"".join(map(words.__getitem__, tokens)), _BYTES * k
-    found = [
+    digests = [
         blake2b(joined[start : start + length], digest_size=_BYTES).digest()
         for start in range(0, len(joined) - length + 1, _BYTES)
     ]
-    values: list[int] = np.frombuffer(b"".join(found), dtype=f">u{_BYTES}").tolist()
+    values: list[int] = np.frombuffer(b"".join(digests), dtype=f">u{_BYTES}").tolist()
     return values
 
 

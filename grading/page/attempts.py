@@ -22,14 +22,14 @@ _MAX_ROWS = 100  # runs whose cost a lean page lists, the most expensive first
 
 def pass_table(view: View, results: Results) -> tuple[list[int], list[tuple[Series, str, list[str]]]] | None:
     """pass@k of any medal: the values of k, and rows (series, split, one text per k); None without a second attempt."""
-    found = results.pass_at if len(results.grades) else pd.DataFrame()
-    if found.empty or found["k"].max() < 2:
+    rates = results.pass_at if len(results.grades) else pd.DataFrame()
+    if rates.empty or rates["k"].max() < 2:
         return None
-    found = found[found["rate"] == "any_medal"]
-    ks = sorted({int(k) for k in found["k"]})
-    repeated = repeated_by_all(list(found["split"].unique()))
+    rates = rates[rates["rate"] == "any_medal"]
+    ks = sorted({int(k) for k in rates["k"]})
+    repeated = repeated_by_all(list(rates["split"].unique()))
     rows: dict[tuple[int, str], dict[int, str]] = {}
-    for row in found.to_dict("records"):
+    for row in rates.to_dict("records"):
         if repeated and row["split"] == "all":
             continue
         interval = "" if math.isnan(row["ci_low"]) else f" [{percent(row['ci_low'], 0)}, {percent(row['ci_high'], 0)}]"

@@ -42,21 +42,21 @@ class Contamination:
 def contamination_section(view: View, results: Results) -> Contamination | None:
     """The section; None if no series has enough dated competitions, a cutoff or an obfuscated counterpart."""
     grades, runs = results.grades, results.runs
-    found = dated(grades, runs, results.counting, results.ended, results.percentiles)
+    competitions = dated(grades, runs, results.counting, results.ended, results.percentiles)
     dates = [
         (view.series_of(row), [WORDS[row["measure"]], str(row["n"]), *_correlation(row)])
-        for row in by_date(found).to_dict("records")
+        for row in by_date(competitions).to_dict("records")
         if row["n"] >= MIN_COMPETITIONS
     ]
     cutoffs = [
         (view.series_of(row), [clean(row["cutoff"]), WORDS[row["measure"]], *_sides(row)])
-        for row in around_cutoff(found, results.cutoffs).to_dict("records")
+        for row in around_cutoff(competitions, results.cutoffs).to_dict("records")
     ]
     compared = plain_and_obfuscated(grades, runs, results.percentiles, results.counting)
     pairs = [_pair(row) for row in compared.to_dict("records")]
     if not (dates or cutoffs or pairs):
         return None
-    drawn = _by_year(view, results, found)
+    drawn = _by_year(view, results, competitions)
     return Contamination(dates, cutoffs, pairs, *(drawn or (None, [], [], False)))
 
 
@@ -82,9 +82,11 @@ def _pair(row: Mapping[Any, Any]) -> list[str]:
     return [*who, WORDS[row["measure"]], str(row["competitions"]), *means, *figures, percent(row["smallest"])]
 
 
-def _by_year(view: View, results: Results, found: pd.DataFrame) -> tuple[Markup, list[int], list[Series], bool] | None:
+def _by_year(
+    view: View, results: Results, competitions: pd.DataFrame
+) -> tuple[Markup, list[int], list[Series], bool] | None:
     """Mean share of teams beaten, by the year in which competitions ended; None with one year only."""
-    known = found[found["percentile"].notna()].assign(year=lambda rows: rows["ended"].str[:4].astype(int))
+    known = competitions[competitions["percentile"].notna()].assign(year=lambda rows: rows["ended"].str[:4].astype(int))
     if known["year"].nunique() < 2:
         return None
     years = list(range(known["year"].min(), known["year"].max() + 1))

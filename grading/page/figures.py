@@ -48,7 +48,7 @@ class Figure:
     drawn: list[Series]
 
 
-def figures(view: View, results: Results, found: Aggregate) -> list[Figure]:
+def figures(view: View, results: Results, aggregate: Aggregate) -> list[Figure]:
     """The figures for which there are data."""
     grades, snapshots = results.grades, results.snapshots
     if grades.empty:
@@ -83,7 +83,7 @@ def figures(view: View, results: Results, found: Aggregate) -> list[Figure]:
     medals = attempts[(attempts["rate"] == "any_medal")].assign(value=lambda rows: rows["mean"])
     if len(medals) and medals["k"].max() > 1:
         drawn.append(_figure(view, medals, "k", "Any medal in k attempts", lambda k: f"k = {k:g}"))
-    drawn.append(_resources(view, results, found))
+    drawn.append(_resources(view, results, aggregate))
     return [each for each in drawn if each is not None]
 
 
@@ -134,10 +134,10 @@ def _drawn(
     )
 
 
-def _resources(view: View, results: Results, found: Aggregate) -> Figure | None:
+def _resources(view: View, results: Results, aggregate: Aggregate) -> Figure | None:
     """Any medal by time limit and GPUs, a line for each agent that was run with several; None if none was."""
     by_agent: dict[str, dict[tuple[float, float], tuple[Series, float]]] = {}
-    rates = found.rates[(found.rates["rate"] == "any_medal") & found.rates["mean"].notna()]
+    rates = aggregate.rates[(aggregate.rates["rate"] == "any_medal") & aggregate.rates["mean"].notna()]
     splits = list(rates["split"].unique())
     if results.runs is None or results.runs.empty or not splits:
         return None

@@ -34,12 +34,12 @@ def generalisation_section(view: View, results: Results) -> Generalisation | Non
     if own is None or own.empty or results.grades.empty:
         return None
     taken = results.grades.iloc[:0] if snapshots is None else snapshots
-    found = pairs(results.grades, taken, own)
-    totals = generalisation(results.grades, by_run(results.grades, taken, own, results.percentiles, found))
+    pairs_of_runs = pairs(results.grades, taken, own)
+    totals = generalisation(results.grades, by_run(results.grades, taken, own, results.percentiles, pairs_of_runs))
     if totals.empty:
         return None
-    times = moments(float(found["at_seconds"].max())) if len(found) else []
-    curves = percentiles_over_time(found, results.percentiles, times)
+    times = moments(float(pairs_of_runs["at_seconds"].max())) if len(pairs_of_runs) else []
+    curves = percentiles_over_time(pairs_of_runs, results.percentiles, times)
     lines: list[Markup] = []
     drawn: list[Series] = []
     for row in curves[["run_group", "agent", "edition"]].drop_duplicates().to_dict("records"):

@@ -31,18 +31,18 @@ def integrity_section(tables: Mapping[str, pd.DataFrame], runs: pd.DataFrame | N
 
     `tables` has those of `TABLES` that exist, `runs` is the table of runs. Their content is untrusted and is escaped.
     """
-    found = {name: tables[name] for name in TABLES if name in tables and len(tables[name])}
-    if not found:
+    filled = {name: tables[name] for name in TABLES if name in tables and len(tables[name])}
+    if not filled:
         return Markup()
-    familiar, correlations = found.get("familiarity"), found.get("familiarity_correlation")
+    familiar, correlations = filled.get("familiarity"), filled.get("familiarity_correlation")
     return Markup(  # noqa: S704 - made by the template, which escapes
         _template().render(
-            plagiarism=_plagiarism(found["plagiarism"]) if "plagiarism" in found else None,
-            findings=_findings(found["violations"]) if "violations" in found else None,
+            plagiarism=_plagiarism(filled["plagiarism"]) if "plagiarism" in filled else None,
+            findings=_findings(filled["violations"]) if "violations" in filled else None,
             familiarity=_familiarity(familiar, correlations) if familiar is not None else None,
             rules=RULES,
-            examined=[_clean(row) for row in found["examinations"].to_dict("records")]
-            if "examinations" in found
+            examined=[_clean(row) for row in filled["examinations"].to_dict("records")]
+            if "examinations" in filled
             else [],
             evidence=_evidence_sentence(runs),
         )

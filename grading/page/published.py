@@ -40,9 +40,9 @@ class PublishedRows:
         return "\n".join(lines) + note
 
 
-def published_rows(view: View, results: Results, found: Aggregate) -> PublishedRows:
+def published_rows(view: View, results: Results, aggregate: Aggregate) -> PublishedRows:
     """The rows of all series, in the order of the published table."""
-    rates = headline(view, found, results.split_sizes)["cells"]
+    rates = headline(view, aggregate, results.split_sizes)["cells"]
     models = _models(results)
     rows, away, ran = [], [], set()
     for series in view.series:
@@ -91,10 +91,10 @@ def _models(results: Results) -> dict[tuple[str, str], str]:
         return {}
     called = usage[["run_group", "run_id", "model"]].dropna().drop_duplicates()
     calls = runs[["run_group", "run_id", "agent"]].drop_duplicates().merge(called, on=["run_group", "run_id"])
-    found: dict[tuple[str, str], set[str]] = {}
+    models_of: dict[tuple[str, str], set[str]] = {}
     for group, agent, model in zip(calls["run_group"], calls["agent"], calls["model"], strict=True):
-        found.setdefault((group, agent), set()).add(clean(model))
-    return {key: ", ".join(sorted(models)) for key, models in found.items()}
+        models_of.setdefault((group, agent), set()).add(clean(model))
+    return {key: ", ".join(sorted(models)) for key, models in models_of.items()}
 
 
 def _hours(runs: pd.DataFrame) -> str:

@@ -54,9 +54,9 @@ _RUN_FACTS = {
 _NICE_DURATIONS = [1, 2, 4, 10, 20, 40, 60, 120, 240, 600, 1200, 2400, 3600, 7200, 4 * 3600, 8 * 3600, 12 * 3600, 86400]
 
 
-def headline(view: View, found: Aggregate, sizes: Mapping[str, int]) -> dict[str, Any]:
+def headline(view: View, aggregate: Aggregate, sizes: Mapping[str, int]) -> dict[str, Any]:
     """Any-medal rates by split: the columns, and the cells of each series."""
-    chosen = found.rates[found.rates["rate"] == "any_medal"]
+    chosen = aggregate.rates[aggregate.rates["rate"] == "any_medal"]
     present = list(dict.fromkeys(chosen["split"]))
     # The four columns of the paper are shown even if only one split was run.
     paper = [*BENCHMARK_SPLITS, "all"]
@@ -77,7 +77,7 @@ def headline(view: View, found: Aggregate, sizes: Mapping[str, int]) -> dict[str
     return {"splits": splits, "cells": cells, "models": models}
 
 
-def apart(view: View, results: Results, found: Aggregate) -> dict[str, Any] | None:
+def apart(view: View, results: Results, aggregate: Aggregate) -> dict[str, Any] | None:
     """Which series can be told apart, in the split that has the most series; None with one series.
 
     Keys: `split`, `letters` by series index, and `pairs` (series a, series b, difference).
@@ -92,7 +92,9 @@ def apart(view: View, results: Results, found: Aggregate) -> dict[str, Any] | No
         return None
     split = max(by_split, key=lambda name: (len(by_split[name]), name == "all", len(by_split[name][0].competitions)))
     # From the best to the worst, so that the letter of the best group is the first one.
-    rates = found.rates[(found.rates["split"] == split) & (found.rates["rate"] == "any_medal")].to_dict("records")
+    rates = aggregate.rates[(aggregate.rates["split"] == split) & (aggregate.rates["rate"] == "any_medal")].to_dict(
+        "records"
+    )
     means = {view.series_of(row).index: float(row["mean"]) for row in rates}
     chosen = sorted(by_split[split], key=lambda cells: -means[view.series_of(cells.series).index])
     if len(chosen) < 2:
@@ -113,25 +115,25 @@ VARIANTS = {
 
 def sensitive(view: View, results: Results) -> tuple[list[str], list[tuple[Series, str, dict[str, Any]]]]:
     """The splits, and rows (series, decision, rates by split) of the table of sensitivity."""
-    found = sensitivity(results.grades, results.runs, results.counting, results.leaking, results.findings)
-    splits = sorted(set(found["split"]), key=split_order)
+    aggregate = sensitivity(results.grades, results.runs, results.counting, results.leaking, results.findings)
+    splits = sorted(set(aggregate["split"]), key=split_order)
     if repeated_by_all(splits):
         splits.remove("all")
     rows: dict[tuple[int, str], dict[str, Any]] = {}
-    for row in found.to_dict("records"):
+    for row in aggregate.to_dict("records"):
         rows.setdefault((view.series_of(row).index, str(row["variant"])), {})[str(row["split"])] = row
     return splits, [(view.series[index], VARIANTS[variant], cells) for (index, variant), cells in rows.items()]
 
 
-def other_treatment(view: View, results: Results, found: Aggregate) -> list[tuple[Series, str, Any, Any]]:
+def other_treatment(view: View, results: Results, aggregate: Aggregate) -> list[tuple[Series, str, Any, Any]]:
     """Any-medal rates that differ if incomplete seeds are treated the other way: (series, split, chosen, other)."""
-    if found.gaps.empty:
+    if aggregate.gaps.empty:
         return []
     other = results.aggregate(incomplete="fail" if results.incomplete == "exclude" else "exclude")
     key = [*SERIES, "split", "rate"]
-    both = found.rates.merge(other.rates, on=key, suffixes=("", "_other"))
-    both = both[(both["rate"] == "any_medal") & (both["split"].isin(found.gaps["split"]))]
-    if repeated_by_all(list(found.rates["split"].unique())):
+    both = aggregate.rates.merge(other.rates, on=key, suffixes=("", "_other"))
+    both = both[(both["rate"] == "any_medal") & (both["split"].isin(aggregate.gaps["split"]))]
+    if repeated_by_all(list(aggregate.rates["split"].unique())):
         both = both[both["split"] != "all"]
     rows = []
     for row in both.to_dict("records"):
@@ -147,21 +149,23 @@ def repeated_by_all(splits: Sequence[str]) -> str | None:
     return run[0] if len(run) == 1 else None
 
 
-def categories(view: View, found: Aggregate) -> list[tuple[str, int, dict[int, dict[Any, Any]]]]:
+def categories(view: View, aggregate: Aggregate) -> list[tuple[str, int, dict[int, dict[Any, Any]]]]:
     """(category, competitions, any-medal rate by series index)."""
     rows: dict[str, dict[int, dict[Any, Any]]] = {}
-    for row in found.rates[(found.rates["rate"] == "any_medal") & (found.rates["split"] != "all")].to_dict("records"):
+    for row in aggregate.rates[(aggregate.rates["rate"] == "any_medal") & (aggregate.rates["split"] != "all")].to_dict(
+        "records"
+    ):
         rows.setdefault(row["split"], {})[view.series_of(row).index] = row
     return [
         (clean(name), max(r["competitions"] for r in cells.values()), cells) for name, cells in sorted(rows.items())
     ]
 
 
-def rates(view: View, found: Aggregate) -> list[tuple[Series, str, dict[str, Any]]]:
+def rates(view: View, aggregate: Aggregate) -> list[tuple[Series, str, dict[str, Any]]]:
     """Rows (series, split, rates by name) as in the paper's second table."""
     rows: dict[tuple[int, str], dict[str, Any]] = {}
-    repeated = repeated_by_all(list(found.rates["split"].unique()))
-    for row in found.rates.to_dict("records"):
+    repeated = repeated_by_all(list(aggregate.rates["split"].unique()))
+    for row in aggregate.rates.to_dict("records"):
         if repeated and row["split"] == "all":
             continue
         rows.setdefault((view.series_of(row).index, row["split"]), {})[row["rate"]] = row
@@ -170,17 +174,17 @@ def rates(view: View, found: Aggregate) -> list[tuple[Series, str, dict[str, Any
 
 def percentiles(view: View, results: Results) -> dict[tuple[int, str], float]:
     """Mean human percentile by series index and split, where it is known."""
-    found = {
+    aggregate = {
         (view.series_of(cells.series).index, cells.split): percentile_of(cells, results.percentiles)
         for cells in cells_of(results.grades, results.runs, results.counting)
     }
-    return {key: value for key, value in found.items() if not math.isnan(value)}
+    return {key: value for key, value in aggregate.items() if not math.isnan(value)}
 
 
-def gaps(view: View, found: Aggregate) -> list[str]:
+def gaps(view: View, aggregate: Aggregate) -> list[str]:
     """One line for each ungraded submission, even if it counts in several splits."""
     words = {"missing": "no grade", "failed": "grading failed", "planned": "planned and never run"}
-    rows = found.gaps.drop_duplicates([*SERIES, "seed", "competition_id"]).to_dict("records")
+    rows = aggregate.gaps.drop_duplicates([*SERIES, "seed", "competition_id"]).to_dict("records")
     where = [f"{clean(row['competition_id'])}, {view.series_of(row).label}, seed {clean(row['seed'])}" for row in rows]
     return [f"{place}: {words[row['reason']]}" for place, row in zip(where, rows, strict=True)]
 
@@ -276,13 +280,13 @@ def _runs_of(series: Series, runs: pd.DataFrame | None) -> pd.DataFrame | None:
 
 
 def _unique(runs: pd.DataFrame, column: str) -> str:
-    found = runs[column].dropna() if column in runs else pd.Series(dtype=object)
-    if all(isinstance(value, bool) for value in found.tolist()):
-        values = ["yes" if value else "no" for value in sorted(found.unique())]
-    elif pd.api.types.is_numeric_dtype(found):
-        values = [fmt.size(value) if column in _SIZES else fmt.number(value) for value in sorted(found.unique())]
+    aggregate = runs[column].dropna() if column in runs else pd.Series(dtype=object)
+    if all(isinstance(value, bool) for value in aggregate.tolist()):
+        values = ["yes" if value else "no" for value in sorted(aggregate.unique())]
+    elif pd.api.types.is_numeric_dtype(aggregate):
+        values = [fmt.size(value) if column in _SIZES else fmt.number(value) for value in sorted(aggregate.unique())]
     else:
-        values = [clean(value) for value in sorted(found.astype(str).unique())]
+        values = [clean(value) for value in sorted(aggregate.astype(str).unique())]
     return ", ".join(values) if len(values) <= 3 else f"{', '.join(values[:2])} and {len(values) - 2} others"
 
 

@@ -70,7 +70,7 @@ def render_markdown(results: Results, title: str = TITLE) -> str:
 
     Text from agents is escaped.
     """
-    chosen, found, view = results.chosen, results.aggregate(), results.view
+    chosen, aggregate, view = results.chosen, results.aggregate(), results.view
     lines = [f"# {escape(title)}", "", "Rates in %, mean ± standard error over seeds.", ""]
     beaten = percentiles(view, results)
     lines += table(
@@ -84,11 +84,11 @@ def render_markdown(results: Results, title: str = TITLE) -> str:
                 *(fmt.mean_sem(values[name]["mean"], values[name]["sem"]) for name in RATE_NAMES),
                 fmt.DASH if (share := beaten.get((series.index, split))) is None else f"{share:.1f}",
             ]
-            for series, split, values in rates(view, found)
+            for series, split, values in rates(view, aggregate)
         ],
     )
-    lines += ["", "## Published row", "", *_published(published_rows(view, chosen, found))]
-    lines += ["", found.statement(), *(f"- {escape(gap)}" for gap in gaps(view, found))]
+    lines += ["", "## Published row", "", *_published(published_rows(view, chosen, aggregate))]
+    lines += ["", aggregate.statement(), *(f"- {escape(gap)}" for gap in gaps(view, aggregate))]
     models = [escape(c.id) for c in view.competitions if not c.human]
     if models:
         lines += ["", f"Compared with trained models instead of human teams: {', '.join(models)}."]
@@ -149,13 +149,15 @@ def render_markdown(results: Results, title: str = TITLE) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _published(found: PublishedRows) -> list[str]:
+def _published(published: PublishedRows) -> list[str]:
     """The published rows, escaped, with the deviations from the published conditions."""
-    lines: list[str] = [*table(HEADER, [cells for _, cells in found.rows])]
-    if found.unlike:
-        lines += ["", f"Not a ranking: the conditions differ in {', '.join(found.unlike)}."]
+    lines: list[str] = [*table(HEADER, [cells for _, cells in published.rows])]
+    if published.unlike:
+        lines += ["", f"Not a ranking: the conditions differ in {', '.join(published.unlike)}."]
     lines.append("")
-    return lines + [f"- {escape(s.label)}: {escape('; '.join(away) or 'as published')}" for s, away in found.deviations]
+    return lines + [
+        f"- {escape(s.label)}: {escape('; '.join(away) or 'as published')}" for s, away in published.deviations
+    ]
 
 
 def _glyph(result: Result | None) -> str:

@@ -35,17 +35,17 @@ class TimeTable:
 
 def time_table(view: View, results: Results) -> TimeTable | None:
     """Medal rates over time; None without snapshots."""
-    found = results.over_time
-    if found is None:
+    rates = results.over_time
+    if rates is None:
         return None
-    found = found[found["rate"] == "any_medal"]
-    if repeated_by_all(list(found["split"].unique())):
-        found = found[found["split"] != "all"]
-    if found.empty:
+    rates = rates[rates["rate"] == "any_medal"]
+    if repeated_by_all(list(rates["split"].unique())):
+        rates = rates[rates["split"] != "all"]
+    if rates.empty:
         return None
-    times = sorted(found["at_seconds"].unique())
+    times = sorted(rates["at_seconds"].unique())
     cells: dict[tuple[int, str], dict[float, dict[Any, Any]]] = {}
-    for row in found.to_dict("records"):
+    for row in rates.to_dict("records"):
         cells.setdefault((view.series_of(row).index, str(row["split"])), {})[row["at_seconds"]] = row
     keys = sorted(cells, key=lambda key: (key[0], split_order(key[1])))
     rows = [
@@ -60,7 +60,7 @@ def time_table(view: View, results: Results) -> TimeTable | None:
     shown = (
         "all"
         if "all" in splits
-        else max(splits, key=lambda split: found[found["split"] == split]["competitions"].max())
+        else max(splits, key=lambda split: rates[rates["split"] == split]["competitions"].max())
     )
     lines = [
         (view.series[index], [(t, cell["mean"]) for t, cell in sorted(cells[index, split].items())])

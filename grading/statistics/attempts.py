@@ -40,8 +40,8 @@ def pass_at(
             for k in wanted:
                 values = [pass_at_k(attempts, count, k) for count in successes]
                 interval = bootstrap_interval(values)
-                found = {"rate": rate, "k": k, "mean": mean(values), "ci_low": interval.low, "ci_high": interval.high}
-                rows.append({**cells.label, **found, "competitions": len(values)})
+                figures = {"rate": rate, "k": k, "mean": mean(values), "ci_low": interval.low, "ci_high": interval.high}
+                rows.append({**cells.label, **figures, "competitions": len(values)})
     return pd.DataFrame(rows, columns=_PASS_COLUMNS)
 
 

@@ -57,7 +57,7 @@ def differences(series: Sequence[Cells], rate: str = "any_medal", interval: Unce
     means = [
         {c: mean([cells.value(c, s, rate) for s in cells.counted]) for c in cells.competitions} for cells in series
     ]
-    found = []
+    pairs = []
     for a, b in itertools.combinations(range(len(series)), 2):
         both = sorted(means[a].keys() & means[b].keys()) if series[a].counted and series[b].counted else []
         steps = [means[b][name] - means[a][name] for name in both]
@@ -65,19 +65,19 @@ def differences(series: Sequence[Cells], rate: str = "any_medal", interval: Unce
         smallest = smallest_difference(error, len(steps) - 1)
         p = paired_p_value(steps)
         ends = mean_interval(steps, interval)
-        found.append(Difference(a, b, mean(steps), error, ends, p, math.nan, smallest, len(steps)))
-    corrected = holm([each.p_value for each in found])
-    return [Difference(**{**vars(each), "corrected": p}) for each, p in zip(found, corrected, strict=True)]
+        pairs.append(Difference(a, b, mean(steps), error, ends, p, math.nan, smallest, len(steps)))
+    corrected = holm([each.p_value for each in pairs])
+    return [Difference(**{**vars(each), "corrected": p}) for each, p in zip(pairs, corrected, strict=True)]
 
 
-def letters(count: int, found: Sequence[Difference]) -> list[str]:
+def letters(count: int, pairs: Sequence[Difference]) -> list[str]:
     """For each of `count` series its letters: two series that share a letter cannot be told apart.
 
     The groups are the maximal cliques of the graph of pairs that are not told apart ("compact letter display", Piepho
     2004). They are found by the algorithm of Bron and Kerbosch 1973 with the pivots of Tomita et al. 2006.
     """
     near: dict[int, set[int]] = {place: set() for place in range(count)}
-    for each in found:
+    for each in pairs:
         if not each.told_apart:
             near[each.a].add(each.b)
             near[each.b].add(each.a)

@@ -101,14 +101,14 @@ def spending(runs: pd.DataFrame | None, usage: pd.DataFrame | None) -> dict[tupl
     costs = usage["cost_usd"].astype(float).tolist()
     for key, at, cost in zip(_runs_of(usage), _seconds(usage["started_at"]), costs, strict=True):
         calls.setdefault(key, []).append((at - started.get(key, math.nan), cost))
-    found: dict[tuple[str, str], list[tuple[float, float]]] = {}
+    lines: dict[tuple[str, str], list[tuple[float, float]]] = {}
     for key, requests in calls.items():
         total, line = 0.0, []
         for moment, cost in sorted(requests, key=lambda each: each[0]):
             total += cost if not math.isnan(moment) else math.nan
             line.append((moment, total))
-        found[key] = line
-    return found
+        lines[key] = line
+    return lines
 
 
 def is_priced(spent: Collection[Sequence[tuple[float, float]]]) -> bool:
@@ -118,8 +118,8 @@ def is_priced(spent: Collection[Sequence[tuple[float, float]]]) -> bool:
 
 def _seconds(moments: pd.Series) -> list[float]:
     """Seconds since 1970; NaN where unknown."""
-    found = pd.to_datetime(moments, utc=True, format="ISO8601")
-    return (found - pd.Timestamp(0, tz="UTC")).dt.total_seconds().tolist()
+    times = pd.to_datetime(moments, utc=True, format="ISO8601")
+    return (times - pd.Timestamp(0, tz="UTC")).dt.total_seconds().tolist()
 
 
 def _runs_of(table: pd.DataFrame) -> list[tuple[str, str]]:

@@ -111,9 +111,9 @@ class Checkpoints:
         It is what belongs to the checkpoint. Files named by `newest` are those of the newest generation.
         """
         for name in self._names():  # by generation
-            found = _KEPT.fullmatch(name)
-            if found and (found[1] == checkpoint.file[:8] or found[2] in newest):
-                path = target / found[2]
+            match = _KEPT.fullmatch(name)
+            if match and (match[1] == checkpoint.file[:8] or match[2] in newest):
+                path = target / match[2]
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_bytes(self.store.read(f"{self.url}/{name}"))
 

@@ -133,8 +133,8 @@ class RunFolder:
         """
         names = (snapshots_file(edition) for edition in (None, *EDITIONS))
         urls = [f"{self.url}/{name}" for name in names if may_have(name)]
-        found = ((self.store.read_json(url) or [], self.store.relative(url)) for url in urls)
-        return [record for rows, where in found for record in SnapshotRecord.list_of(rows, where)]
+        contents = ((self.store.read_json(url) or [], self.store.relative(url)) for url in urls)
+        return [record for rows, where in contents for record in SnapshotRecord.list_of(rows, where)]
 
     def write_snapshots(self, records: Iterable[SnapshotRecord], edition: str | None = None) -> None:
         """Write the snapshots graded in the run's own edition, or in another one. Writes no file if there are none."""
@@ -221,19 +221,19 @@ def stored_runs(store: Store, run_group: str | None = None, competition_id: str 
     return read_runs(store, folders(store, run_group, competition_id), skip_invalid=run_group is None)
 
 
-def read_runs(store: Store, found: Sequence[RunFolder], *, skip_invalid: bool) -> list[StoredRun]:
+def read_runs(store: Store, run_folders: Sequence[RunFolder], *, skip_invalid: bool) -> list[StoredRun]:
     """The finished ones among the runs with these folders. Invalid records are skipped, or raise as `read_run` does."""
     read = RunFolder.read_run_if_valid if skip_invalid else RunFolder.read_run
-    records = store.concurrently([partial(read, folder) for folder in found])
-    return [StoredRun(folder, run) for folder, run in zip(found, records, strict=True) if run is not None]
+    records = store.concurrently([partial(read, folder) for folder in run_folders])
+    return [StoredRun(folder, run) for folder, run in zip(run_folders, records, strict=True) if run is not None]
 
 
 def runs_of(store: Store, run_group: str) -> list[StoredRun]:
     """Like `stored_runs`, for one group. Raises `UserError` if it has no finished runs."""
-    found = stored_runs(store, run_group)
-    if not found:
+    runs = stored_runs(store, run_group)
+    if not runs:
         raise no_runs(store, run_group, "finished runs")
-    return found
+    return runs
 
 
 def no_runs(store: Store, run_group: str, what: str = "runs") -> UserError:
@@ -252,9 +252,9 @@ def records_of(store: Store, run_group: str) -> Iterator[Records]:
 
     An invalid file is left out with a warning: it must not cost the other runs of the group their rows.
     """
-    for found in store.concurrently([partial(_records, each) for each in _candidates(store, run_group)]):
-        if found.run is not None or found.grades:
-            yield found
+    for records in store.concurrently([partial(_records, each) for each in _candidates(store, run_group)]):
+        if records.run is not None or records.grades:
+            yield records
 
 
 def graded_folders(store: Store, run_group: str) -> list[RunFolder]:
@@ -269,8 +269,8 @@ def group_exists(store: Store, run_group: str) -> bool:
 
 def folders_with(store: Store, name: str, run_group: str | None = None) -> list[RunFolder]:
     """Folders of runs, finished or not, in which there is a file with that name; sorted by name."""
-    (found,) = folders_with_each(store, [name], run_group)
-    return found
+    (with_file,) = folders_with_each(store, [name], run_group)
+    return with_file
 
 
 def folders_with_each(store: Store, names: Sequence[str], run_group: str | None = None) -> list[list[RunFolder]]:
@@ -299,17 +299,17 @@ def _candidates(store: Store, run_group: str | None = None, competition_id: str 
     """All folders that a run may have, sorted by name."""
     if store.top.local:
         urls = store.glob(f"runs/{run_group or '*'}/{competition_id or '*'}/*/")
-        found = [_Candidate(folder) for url in urls if (folder := RunFolder.at(store, url)) is not None]
+        candidates = [_Candidate(folder) for url in urls if (folder := RunFolder.at(store, url)) is not None]
     else:
         groups = store.folder_names("runs") if run_group is None else [run_group]
         listed = store.concurrently([partial(list_group, store, group, competition_id) for group in groups])
-        found = [
+        candidates = [
             _Candidate(RunFolder(store, group, each.competition_id, int(each.seed)), each.files)
             for group, of_group in zip(groups, listed, strict=True)
             for each in of_group
             if is_seed(each.seed)
         ]
-    return sorted(found, key=lambda each: each.folder.name)
+    return sorted(candidates, key=lambda each: each.folder.name)
 
 
 def _with_any(store: Store, candidates: list[_Candidate], names: Sequence[str]) -> list[RunFolder]:

@@ -30,13 +30,13 @@ def read_own_validations(store: Store, folder: RunFolder, run: RunRecord) -> lis
     source = run.submission_from or folder.of(run).files_url
     content = _beginning(store, f"{source}/{FILE}")
     if content is not None:
-        found = list(_lines(content))
+        calls = list(_lines(content))
     elif run.agent.split("@")[0].startswith("aide"):
         urls = store.glob(f"{store.relative(source)}/{AIDE_JOURNALS}")
-        found = [each for url in urls for each in _journal(_beginning(store, url, JOURNAL_BYTES) or b"")]
+        calls = [each for url in urls for each in _journal(_beginning(store, url, JOURNAL_BYTES) or b"")]
     else:
         return []
-    rows = [_record(each, run) for each in found]
+    rows = [_record(each, run) for each in calls]
     return sorted((row for row in rows if row is not None), key=lambda row: row.at_seconds)[:LINES]
 
 
@@ -51,11 +51,11 @@ def _beginning(store: Store, url: str, most: int = BYTES) -> bytes | None:
 def _lines(content: bytes) -> Iterator[Mapping[str, Any]]:
     for line in content.splitlines()[:LINES]:
         try:
-            found = json.loads(line)
+            record = json.loads(line)
         except (ValueError, RecursionError):  # no JSON, or the end of a line that was cut off
             continue
-        if isinstance(found, dict):
-            yield found
+        if isinstance(record, dict):
+            yield record
 
 
 def _journal(content: bytes) -> Iterator[Mapping[str, Any]]:

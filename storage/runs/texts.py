@@ -50,11 +50,11 @@ def code_of(store: Store, run: StoredRun, convert: Callable[[str], str] = plain_
 
     Notebooks are converted to plain code by `convert`; one for which that fails is read as it is.
     """
-    found = _files(store, run, "code", FILE_BYTES)
-    for name, text in found.texts.items():
+    files = _files(store, run, "code", FILE_BYTES)
+    for name, text in files.texts.items():
         if name.endswith(".ipynb"):
-            found.texts[name] = convert(text)
-    return found
+            files.texts[name] = convert(text)
+    return files
 
 
 def logs_of(store: Store, run: StoredRun) -> RunFiles:
@@ -75,7 +75,7 @@ def shown(name: str) -> str:
 def _files(store: Store, run: StoredRun, part: str, most: int) -> RunFiles:
     fs, top = store.top.fs, store.top.path(store.relative(f"{run.source}/{part}"))
     listed = {path[len(top) + 1 :]: (path, info["size"] or 0) for path, info in fs.find(top, detail=True).items()}
-    found, total = RunFiles(), 0
+    files, total = RunFiles(), 0
     for number, (name, (path, size)) in enumerate(sorted(listed.items(), key=lambda each: (each[1][1], each[0]))):
         total += min(size, most)
         reason = _why_not(name, part) or (TOO_MANY if number >= FILES or total > BYTES else "")
@@ -88,10 +88,10 @@ def _files(store: Store, run: StoredRun, part: str, most: int) -> RunFiles:
         if not reason and len(_CONTROL.findall(text)) > _BINARY_SHARE * len(text):
             reason = IS_BINARY
         if reason:
-            found.skipped.setdefault(reason, []).append(shown(name))
+            files.skipped.setdefault(reason, []).append(shown(name))
         else:
-            found.texts[_free(shown(name), found.texts)] = text.replace("\0", "")
-    return found
+            files.texts[_free(shown(name), files.texts)] = text.replace("\0", "")
+    return files
 
 
 def _why_not(name: str, part: str) -> Reason:
