@@ -117,18 +117,13 @@ class Passing:
 def _begun_zip(
     target: str, archive: Archive, containers: Containers, destination: Destination, md5: bool
 ) -> Iterator[Begun]:
-    source, members = _source_of_small(archive, containers)
     with destination.open(target, md5, _size(archive)) as sink:
         writer = ZipWriter(sink)
         made = Begun(partial(_add, writer, archive))
         try:
             for folder in archive.folders:
                 writer.add_folder(folder)
-            if source:
-                names = (name for name, _ in archive.entries)
-                writer.copy_small(zip(names, source.checked_small(members), strict=True))
-            else:
-                _add_all(made, archive, containers)
+            _add_all(made, archive, containers)
             yield made
         except BaseException:
             writer.abandon()
@@ -152,16 +147,6 @@ class _Stored:
 
     def __iter__(self) -> Iterator[Buffer]:
         return self.pieces
-
-
-def _source_of_small(archive: Archive, containers: Containers) -> tuple[ZipContainer | None, list[str]]:
-    """The zip archive of which all entries are small members, if there is one, and the names of these."""
-    members = [entry for _, entry in archive.entries if isinstance(entry, Member)]
-    labels = {member.archive for member in members}
-    if archive.stored or len(members) < len(archive.entries) or len(labels) != 1:
-        return None, []
-    container, names = containers[labels.pop()], [member.name for member in members]
-    return (container, names) if isinstance(container, ZipContainer) and container.are_small(names) else (None, [])
 
 
 def _add_all(made: Begun, archive: Archive, containers: Containers) -> None:

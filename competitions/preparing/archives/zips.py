@@ -7,10 +7,8 @@ images are fast.
 from __future__ import annotations
 
 import io
-import mmap
 import os
 import struct
-import sys
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
@@ -28,7 +26,6 @@ Buffer = bytes | memoryview
 _BLOCK = 1 << 20
 _LARGE = 16 << 20
 _COMPRESSED = 1 << 18
-_MAPPED = 64 << 20  # bytes of a file that is mapped, whose pages then count as memory of this process
 _SURE = 1 << 14  # bytes that expand to 16 MiB at most, whatever the directory says
 _LOCAL = struct.Struct("<4s22xHH")  # magic number, length of the name and of the extra field
 _HEADER = _LOCAL.size  # bytes of a local file header before the name
@@ -65,13 +62,6 @@ class ZipContainer:
             return self.zip.open(name)
         stream: IO[bytes] = io.BufferedReader(_MemberStream(self, name, entry), min(_BLOCK, max(entry.size, 1 << 13)))
         return stream
-
-    @property
-    def scratch(self) -> str | None:
-        """A path by which other processes can open the archive while this one runs, if it is a scratch file."""
-        if self._place is None or self._place[1] or os.fstat(self._place[0]).st_nlink or sys.platform != "linux":
-            return None
-        return f"/proc/{os.getpid()}/fd/{self._place[0]}"
 
     def stream(self, names: Iterable[str]) -> Iterator[tuple[str, IO[bytes]]]:
         for name in names:
@@ -120,34 +110,6 @@ class ZipContainer:
                 raise DownloadError(f"{self.label} ends within {name}; download it again")
         return memoryview(block)[start:end]
 
-    def are_small(self, names: Iterable[str]) -> bool:
-        """Whether all these members can be read with `checked_small`."""
-        entries = self.zip.entries
-        for name in names:
-            _, compressed, size, _, method, _ = entries[name]
-            if size > _BLOCK or compressed > _BLOCK or method not in _METHODS:
-                return False
-        return True
-
-    def checked_small(self, names: Iterable[str]) -> Iterator[tuple[Entry, Buffer]]:
-        """Yield the entries of small members and their bytes as stored, which are `checked`.
-
-        With tens of thousands of small pictures, most of the time is that of calls, of which this has few.
-        """
-        entries = self.zip.entries
-        data, first = self._mapped()
-        for name in names:
-            entry = entries[name]
-            offset, compressed = entry.offset, entry.compressed
-            at = first + offset if data else 0
-            block = data or self.read_at(offset, _HEADER + len(name) + _SLACK + compressed)
-            start = self._data_start(name, block, at)
-            stored: Buffer = block[start : start + compressed]
-            if len(stored) < compressed:  # a long extra field
-                stored = self._read_stored(name, entry)
-            self._content(name, entry, stored)
-            yield entry, stored
-
     def checked(self, name: str) -> Iterator[Buffer]:
         """Yield the member's bytes as stored, in pieces, to be copied into another archive.
 
@@ -188,28 +150,15 @@ class ZipContainer:
         entry = self.zip.entries[name]
         return entry.offset + self._data_start(name, self.read_at(entry.offset, _HEADER + 4 * len(name)))
 
-    def _data_start(self, name: str, block: bytes | mmap.mmap, at: int = 0) -> int:
-        """Where a member's data are in a block in which its local header is `at`."""
-        magic, length, extra = _LOCAL.unpack_from(block, at) if len(block) - at >= _HEADER else (b"", 0, 0)
+    def _data_start(self, name: str, block: bytes) -> int:
+        """Where a member's data are in a block that begins with its local header."""
+        magic, length, extra = _LOCAL.unpack_from(block) if len(block) >= _HEADER else (b"", 0, 0)
         if magic != b"PK\3\4":
             raise DownloadError(f"{self.label}: {name} is damaged (no header); download it again")
-        start: int = at + _HEADER
-        if name.isascii() and block[start : start + length] != name.encode():
+        name_end = _HEADER + int(length)
+        if name.isascii() and block[_HEADER:name_end] != name.encode():
             raise DownloadError(f"{self.label}: {name} has another name in its header; download it again")
-        return start + int(length) + int(extra)
-
-    def _mapped(self) -> tuple[mmap.mmap | None, int]:
-        """The file in memory and where the archive begins in it, if it is a small scratch file.
-
-        Nobody can shorten it, which would end a process that has it in memory.
-        """
-        if self._place is None:
-            return None, 0
-        file, first = self._place
-        status = os.fstat(file)
-        if status.st_nlink or status.st_size > _MAPPED:
-            return None, 0
-        return mmap.mmap(file, 0, access=mmap.ACCESS_READ), first
+        return name_end + int(extra)
 
     @property
     def _lock(self) -> Any:

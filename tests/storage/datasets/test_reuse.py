@@ -15,7 +15,6 @@ from competitions.preparing.archives.zips import ZipContainer
 from storage.datasets.job import Job
 from storage.datasets.materialise import materialise
 from tests.prepared import PreparedCompetitions
-from tests.storage.datasets.small_members import note_small_members
 
 MEDIA = (".jpg", ".png", ".bmp", ".wav", ".tif", ".aif", ".dcm", ".npy")
 PACKED = "kuzushiji-recognition", "iwildcam-2019-fgvc6", "inaturalist-2019-fgvc6"
@@ -41,7 +40,6 @@ def reads(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Counter[str]:
                 return original(self, name)
 
             monkeypatch.setattr(kind, method, counted)
-    note_small_members(monkeypatch, note)
     streamed = TarContainer.stream
 
     def stream(self: TarContainer, names: Iterable[str]) -> Iterator[tuple[str, IO[bytes]]]:
