@@ -13,9 +13,7 @@ import os
 import secrets
 import shutil
 import threading
-from collections import deque
 from collections.abc import Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from typing import IO, Any, NamedTuple
 
@@ -26,8 +24,6 @@ from common.syncing import sync_file_system
 from storage.multipart import MultipartWriter, part_size
 
 BLOCK = 1 << 20
-BEHIND = 8 << 20
-"""Bytes of a file by which its MD5 may be behind what was written."""
 WHOLE = 16 << 20
 """Files up to this size are uploaded from memory with one request."""
 IN_FLIGHT = 64 << 20
@@ -63,7 +59,7 @@ class HashingWriter(io.RawIOBase):
     def __init__(self, sink: IO[bytes], md5: bool = False) -> None:
         self._sink = sink
         self._blake3 = _blake3()()
-        self._md5 = _MD5() if md5 else None
+        self._md5 = hashlib.md5() if md5 else None
         self.count = 0
 
     def writable(self) -> bool:
@@ -82,36 +78,6 @@ class HashingWriter(io.RawIOBase):
     def written(self) -> Written:
         """Size and hashes so far."""
         return Written(self.count, self._blake3.hexdigest(), self._md5.hexdigest() if self._md5 else None)
-
-
-class _MD5:
-    """MD5, the slowest of what happens to a byte. Large pieces are hashed in a thread while they are written."""
-
-    def __init__(self) -> None:
-        self._digest = hashlib.md5()
-        self._pool: ThreadPoolExecutor | None = None
-        self._waiting: deque[tuple[Future[None], int]] = deque()
-        """the pieces that wait for the thread, and the bytes of each"""
-
-    def update(self, data: Any) -> None:
-        """Add `data`, after all that was added before."""
-        if type(data) is bytes and len(data) >= BLOCK:  # other buffers may change after the call
-            self._wait(max(0, BEHIND - len(data)))
-            self._pool = self._pool or ThreadPoolExecutor(1, "md5")
-            self._waiting.append((self._pool.submit(self._digest.update, data), len(data)))
-        else:
-            self._wait()
-            self._digest.update(data)
-
-    def hexdigest(self) -> str:
-        """The digest of everything that was added."""
-        self._wait()
-        return self._digest.hexdigest()
-
-    def _wait(self, most: int = 0) -> None:
-        """Return once pieces of at most so many bytes wait."""
-        while sum(size for _, size in self._waiting) > most:
-            self._waiting.popleft()[0].result()
 
 
 class Destination:

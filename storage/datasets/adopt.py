@@ -11,12 +11,11 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from common.concurrency import bounded_map
+from common.concurrency import bounded_map, parallel_map
 from common.errors import UserError
 from common.units import listed
 from competitions.competition import Competition
@@ -161,9 +160,8 @@ def require_complete(files: list[Found], competition: Competition, folder: Path)
 def require_published(competition: Competition, folder: Path) -> None:
     """Require the published MD5s. Raises `ChecksumMismatch` naming the files that differ."""
     expected = competition.facts.checksums.prepared
-    with ThreadPoolExecutor(_READERS) as pool:
-        found = pool.map(lambda path: _md5(folder / path), expected)
-        different = [path for path, md5 in zip(expected, found, strict=True) if md5 != expected[path]]
+    md5s = parallel_map(lambda path: _md5(folder / path), expected)
+    different = [path for path, md5 in zip(expected, md5s, strict=True) if md5 != expected[path]]
     if different:
         raise ChecksumMismatch(f"{listed(different)} differ from the published benchmark")
 

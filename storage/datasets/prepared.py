@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from common.errors import UserError
@@ -18,8 +18,6 @@ from storage.datasets.verify import is_verified
 from storage.sources import RemoteSource, Source
 from storage.sources.acquire import has_archive, recorded
 from storage.store import Store
-
-_AT_ONCE = 16  # small requests at the same time
 
 
 def committed_key(store: Store, dataset: Dataset) -> str | None:
@@ -110,9 +108,12 @@ def made_by_other_code(store: Store, competition_ids: Iterable[str] | None = Non
     """The current datasets that other code than the current one made, of all known competitions or of some."""
     known = set(registry.folders()) if competition_ids is None else set(competition_ids)
     wanted = [Dataset(edition, name) for edition, name in competitions_of(store) if name in known]
-    with ThreadPoolExecutor(_AT_ONCE) as pool:  # a request each
-        found = list(pool.map(lambda each: read_current(store, each), wanted))
-    return [each.dataset for each in found if each.dataset and not each.adopted and not _made_by_current_code(each)]
+    currents = store.concurrently([partial(read_current, store, dataset) for dataset in wanted])
+    return [
+        current.dataset
+        for current in currents
+        if current.dataset and not current.adopted and not _made_by_current_code(current)
+    ]
 
 
 def _made_by_current_code(current: Current) -> bool:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Container, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from common.concurrency import parallel_map
 from common.errors import UserError
 from common.units import listed
 from competitions.preparing.archives.listing import files_below
@@ -24,7 +24,6 @@ from storage.store import Store
 from storage.writers import BLOCK
 
 _NAMED = 1_000  # damaged files that are named, at most
-_AT_ONCE = 8  # files read at the same time
 VERIFIED = "verified.json"
 _TABLES = (".csv", ".tsv", ".json", ".jsonl", ".parquet", ".bson")
 
@@ -121,9 +120,8 @@ def verify(store: Store, dataset: Dataset, competition: Preparable) -> Verificat
                 unknown.append(path)
             elif md5 != expected[path]:
                 different.append(path)
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
-        md5s = pool.map(lambda path: _md5(store, f"{root}/{path}"), unknown)
-        different += [path for path, md5 in zip(unknown, md5s, strict=True) if md5 != expected[path]]
+    md5s = parallel_map(lambda path: _md5(store, f"{root}/{path}"), unknown)
+    different += [path for path, md5 in zip(unknown, md5s, strict=True) if md5 != expected[path]]
     return Verification(len(expected), sorted([*different, *missing]), damaged)
 
 
