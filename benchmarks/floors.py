@@ -30,7 +30,7 @@ from storage.datasets.commit import MANIFEST
 _BLOCK = 1 << 20
 _CHUNK = 100  # files that a process takes at a time
 _TOKEN = 4  # bytes of the number of a chunk
-_IMPORTED = ("pandas", "pyarrow.csv", "sklearn.model_selection", "storage.datasets.helpers")  # before time is taken
+_IMPORTED = ("pandas", "pyarrow.csv", "sklearn.model_selection", "storage.datasets.materialise")  # before time is taken
 
 
 class Floor(NamedTuple):

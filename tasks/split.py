@@ -20,8 +20,9 @@ from competitions import registry
 from competitions.editions import EDITIONS, Edition
 from storage.dataset import Dataset
 from storage.datasets.current import find, make_current, read_current, share
+from storage.datasets.executors import Executor, Serial
 from storage.datasets.job import Job, Recipe, recipe_of
-from storage.datasets.materialise import Executor, Progress, Serial, materialise
+from storage.datasets.materialise import Progress, materialise
 from storage.datasets.reuse import difference
 from storage.datasets.uses import use
 from storage.lease import lease, prepare_lease

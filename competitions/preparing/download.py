@@ -13,7 +13,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from itertools import repeat
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import orjson
@@ -23,7 +23,6 @@ from common.plain_json import parse_json
 from competitions.errors import DownloadError
 from competitions.preparing.archives.containers import Container, open_container, require_bounded
 from competitions.preparing.archives.nested import open_nested, seekable
-from competitions.preparing.archives.zips import ZipContainer
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -97,12 +96,6 @@ class Download:
                 require_bounded(container, self._root._most)
             self._nested[name] = Download(container, label, self._root)
         return self._nested[name]
-
-    def adopt(self, archive: str, scratch: str) -> None:
-        """Read the nested zip `archive` from the file `scratch`, where another process has decompressed it already."""
-        parent, _, name = archive.rpartition("!/")
-        container = ZipContainer(Path(scratch).open("rb"), archive)  # noqa: SIM115  # the container reads from it
-        self.view(parent)._nested[name] = Download(container, archive, self._root)
 
     def view(self, archive: str) -> Download:
         """The view of the archive in the `archive` field of a `Member`."""

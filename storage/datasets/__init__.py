@@ -11,10 +11,10 @@ reuse           what a dataset of the same download has already
 manifest        one row per file
 journal         finished chunks of a preparation, so that an interrupted one is resumed
 commit          manifest and commit marker
-cluster         Dask: clusters, and an executor
+executors       what runs the chunks: this process or several
+cluster         Dask: clusters, and their executor
 workers         Dask: set-up of workers, and proof that they run the same code
 cluster_access  Dask: certificates, and the login of the dashboard
-helpers         processes that copy files beside this one
 zipwriter       zip archives, written sequentially
 
 current         which dataset of a competition is current
@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from competitions.editions import Edition
+
+LARGE_DOWNLOAD_BYTES = 64 << 20
+"""Size of a download, unpacked, from which several processes are faster: starting them takes most of a second."""
 
 
 def prepare(
@@ -58,9 +61,11 @@ def prepare(
     Returns:
         The manifest with one row per file: part, path, bytes, hash, md5, source.
     """
-    from storage.datasets.job import Job
-    from storage.datasets.materialise import materialise_here
+    from storage.datasets.executors import ProcessPool, Serial
+    from storage.datasets.job import Job, download_of
+    from storage.datasets.materialise import materialise
 
     job = Job(competition_id, str(raw), str(out), edition, dict(params or {}), str(folder) if folder else None)
-    manifest: pd.DataFrame = materialise_here(job).to_pandas()
+    large = sum(download_of(job).container.sizes.values()) >= LARGE_DOWNLOAD_BYTES
+    manifest: pd.DataFrame = materialise(job, executor=ProcessPool() if large else Serial()).to_pandas()
     return manifest

@@ -5,13 +5,11 @@ from __future__ import annotations
 import contextlib
 import io
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from common import plain_json
-from common.concurrency import parallel_map
 from storage.datasets.journal import FOLDER
 from storage.datasets.write_order import remove_traces
 from storage.writers import Destination
@@ -34,24 +32,19 @@ def commit(
     manifest: pa.Table,
     job: Job,
     left_out: Sequence[Mapping[str, Any]] = (),
-    hidden: Collection[str] = (),
 ) -> None:
     """Write the manifest, and then the commit marker, of a dataset whose files are all written.
 
-    The marker states what was left out of train, as the fields of `LeftOut`. `hidden` is for `remove_traces`.
+    The marker states what was left out of train, as the fields of `LeftOut`.
 
     A dataset with a key is in a store, where it has to survive a loss of power: its files reach the disk before the
     marker does. A plain directory survives the end of this process.
     """
     import pyarrow.parquet as pq
 
-    def write() -> None:
-        with destination.open(MANIFEST) as file:
-            pq.write_table(manifest, file, row_group_size=ROWS)
-
-    # Both take a while if there are many files.
-    works: list[Callable[[], object]] = [partial(remove_traces, destination, manifest, hidden), write]
-    parallel_map(lambda work: work(), works)
+    remove_traces(destination, manifest)
+    with destination.open(MANIFEST) as file:
+        pq.write_table(manifest, file, row_group_size=ROWS)
     if job.key:
         destination.sync()
     marker = {

@@ -9,15 +9,15 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 from common.names import shown
 from competitions.errors import BadCompetition
-from competitions.preparing.declaration import Archive, Copy, LeftOut, Preparation, Tree
+from competitions.preparing.declaration import Archive, Copy, Preparation, Tree
 from competitions.preparing.download import Download, Member
 from storage.datasets.commit import DESCRIPTION, read_manifest_of
 from storage.datasets.execute import execute
-from storage.datasets.job import Job, Preparable, download_of, load_competition, release_memory
+from storage.datasets.job import Job, download_of, load_competition, release_memory
 from storage.datasets.journal import DRAFTS, Journal
 from storage.datasets.plan import Copies, Same, Task, group_copies, plan
 from storage.datasets.reuse import Known, archives_of, with_archives, with_reuse
@@ -31,58 +31,29 @@ if TYPE_CHECKING:
 def declare(job: Job) -> None:
     """Run prepare.py on a worker, write what it computed, and save the plan for the rest."""
     competition, destination, download = load_competition(job), Destination(job.out, DRAFTS), download_of(job)
-    declared = run_prepare(job, competition, download, destination)
-    rows = execute(declared.here, competition, download, destination)
-    declared.write_description(destination)
-    elsewhere, left_out = declared.elsewhere, declared.counts()
-    del declared  # frees tables, which may be large
+    preparation = competition.declare(download, job.edition, job.params)
+    require_storable(preparation, destination)
+    tasks = group_copies(preparation.operations(), competition.facts.checksums.prepared)
+    computed = [task for task in tasks if isinstance(task, Task) and task.computed]
+    portable = [task for task in tasks if not (isinstance(task, Task) and task.computed)]
+    rows = execute(computed, competition, download, destination)
+    if DESCRIPTION not in preparation.public.operations:
+        destination.write(f"public/{DESCRIPTION}", [competition.describe(job.edition).encode()])
+    left_out = [asdict(files) for files in preparation.left_out]  # complete once the computed files are written
+    del preparation, tasks, computed  # frees tables, which may be large
     release_memory()
     journal = Journal(destination, job.journal)
     journal.save_left_out(left_out)
-    destination.sync()
     journal.save_rows("declared", rows)
-    journal.save_plan(plan(_taken(job, elsewhere, download, destination), download))
+    journal.save_plan(plan(_taken(job, portable, download, destination), download))
     release_memory()
 
 
-class Declared(NamedTuple):
-    """What prepare.py declares: tasks with content that it computed, for this process, and those for any process."""
-
-    here: list[Task]
-    elsewhere: list[Task | Copies]
-    description: bytes | None
-    left_out: list[LeftOut]
-
-    def counts(self) -> list[dict[str, Any]]:
-        """What was left out of train, for the commit marker; complete once the tasks for this process are executed."""
-        return [asdict(each) for each in self.left_out]
-
-    def write_description(self, destination: Destination) -> None:
-        """Write the text for agents, unless it is one of the prepared files."""
-        if self.description is not None:
-            destination.write(f"public/{DESCRIPTION}", [self.description])
-
-
-def run_prepare(job: Job, competition: Preparable, download: Download, destination: Destination) -> Declared:
-    """Run prepare.py. Nothing is written."""
-    preparation = competition.declare(download, job.edition, job.params)
-    require_storable(preparation, destination)
-    checked = competition.facts.checksums.prepared
-    tasks = group_copies(preparation.operations(), checked)
-    own = DESCRIPTION in preparation.public.operations
-    return Declared(
-        [task for task in tasks if isinstance(task, Task) and task.computed],
-        [task for task in tasks if isinstance(task, Copies) or not task.computed],
-        None if own else competition.describe(job.edition).encode(),
-        preparation.left_out,
-    )
-
-
 def _taken(
-    job: Job, elsewhere: list[Task | Copies], download: Download, destination: Destination
+    job: Job, portable: list[Task | Copies], download: Download, destination: Destination
 ) -> Iterable[Task | Copies | Same]:
     """The tasks for any process: what the dataset that this one is to be like has is taken from it."""
-    tasks: Iterable[Task | Copies | Same] = elsewhere
+    tasks: Iterable[Task | Copies | Same] = portable
     if job.like:
         manifest = read_manifest_of(Destination(job.like))
         tasks = with_reuse(tasks, manifest, job.like)

@@ -28,13 +28,18 @@ class Size(NamedTuple):
 
 
 class Journal:
-    """The plan and the finished chunks of one preparation, in `.progress/<key>/` of the dataset."""
+    """The plan and the finished chunks of one preparation, in `.progress/<key>/` of the dataset.
+
+    With a key it is for resuming, also after a loss of power: what it says of files is true of the disk. Without one,
+    the preparation begins anew.
+    """
 
     def __init__(self, destination: Destination, key: str) -> None:
-        self.destination, self.folder = destination, f"{FOLDER}/{key or 'once'}"
+        self.destination, self.folder, self._durable = destination, f"{FOLDER}/{key or 'once'}", bool(key)
 
     def save_rows(self, name: str, rows: Columns) -> None:
-        """Save the manifest rows of a finished chunk."""
+        """Save the manifest rows of a finished chunk. Called on the host that has written its files."""
+        self._sync()
         self._write(f"done-{name}", rows)
 
     def save_plan(self, chunks: Iterable[Chunk]) -> None:
@@ -43,7 +48,7 @@ class Journal:
         for number, chunk in enumerate(chunks):
             self._write(f"todo-{number}", chunk.task)
             sizes.append(Size(chunk.files, chunk.bytes))
-        self.destination.sync()
+        self._sync()
         self._write("sizes", sizes)
 
     def save_left_out(self, counts: list[dict[str, Any]]) -> None:
@@ -87,6 +92,10 @@ class Journal:
         """Remove the journals of all preparations of this dataset."""
         with contextlib.suppress(FileNotFoundError):
             self.destination.fs.rm(self.destination.path(FOLDER), recursive=True)
+
+    def _sync(self) -> None:
+        if self._durable:
+            self.destination.sync()
 
     def _path(self, name: str) -> str:
         return self.destination.path(f"{self.folder}/{name}.json")

@@ -4,8 +4,8 @@ The steps of preparing one competition into a directory (a local path or fsspec 
 
 1. `declare` runs prepare.py on one worker, writes what prepare.py computed (tables and other content), divides the rest
    (copies, archives of members, derived files) into chunks of bounded size, and saves them in the journal.
-2. The executor runs the chunks, in this process or on Dask. A worker receives the job (competition, edition,
-   source URL, destination URL) and the number of a chunk.
+2. The executor runs the chunks: in this process, in several of this machine, or on Dask. A worker receives the job
+   (competition, edition, source URL, destination URL) and the number of a chunk.
 3. The manifest (Parquet) and finally the commit marker are written. A dataset without the marker is treated as missing.
 
 The directory of a job with a key belongs to that key alone. Once it is committed it is never changed: a job that finds
@@ -17,8 +17,8 @@ The journal (`.progress/<key>/`) has the manifest rows of every finished chunk, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
 
 from storage.datasets.commit import (
     bytes_of,
@@ -28,13 +28,13 @@ from storage.datasets.commit import (
     read_manifest_of,
     remove_commit_marker,
 )
-from storage.datasets.declare import declare, run_prepare
+from storage.datasets.declare import declare
 from storage.datasets.execute import execute
+from storage.datasets.executors import Executor, Serial
 from storage.datasets.job import Job, download_of, load_competition
 from storage.datasets.journal import DRAFTS, Journal, Size
 from storage.datasets.manifest import Columns, columns_of, manifest_of, table_of
-from storage.datasets.plan import Chunk, plan, unpack
-from storage.datasets.write_order import hidden_paths, written_in_order
+from storage.datasets.plan import unpack
 from storage.writers import Destination
 
 if TYPE_CHECKING:
@@ -48,31 +48,6 @@ class Progress(NamedTuple):
     files_total: int
     bytes: int
     bytes_total: int
-
-
-class Executor(Protocol):
-    """Maps a function over values, in any order, and yields results as they complete."""
-
-    def map(
-        self, function: Callable[..., Any], values: Sequence[Any], *fixed: Any, heavy: bool = False
-    ) -> Iterator[Any]:
-        """`function(value, *fixed)` for each value. `heavy` means that a call may need several GiB of memory."""
-        ...
-
-
-class Serial:
-    """An executor that runs everything in this process, in order."""
-
-    def map(
-        self, function: Callable[..., Any], values: Sequence[Any], *fixed: Any, heavy: bool = False
-    ) -> Iterator[Any]:
-        """`function(value, *fixed)` for each value. `heavy` means that a call may need several GiB of memory."""
-        for value in values:
-            try:
-                result = function(value, *fixed)
-            except SystemExit as error:  # of a prepare.py: it must not end what called this
-                raise RuntimeError(f"{function.__name__} tried to end the process ({error})") from error
-            yield result
 
 
 def materialise(
@@ -120,43 +95,6 @@ def materialise(
     return manifest
 
 
-def materialise_here(job: Job) -> pa.Table:
-    """`materialise` for a job without a key, by this process and helpers on this machine, without a journal.
-
-    Helpers copy files and build archives while this process formats the tables.
-
-    Raises:
-        DownloadError: the download is damaged or incomplete.
-    """
-    from storage.datasets.helpers import Helpers, has_files_to_copy, helpers_for
-
-    destination = Destination(job.out, DRAFTS)
-    remove_commit_marker(destination)
-    clear_destination(destination)
-    download = download_of(job)
-    count = helpers_for(job.raw, job.out, download)
-    with Helpers(job.raw, job.out, count) as helpers:
-        if has_files_to_copy(download):
-            helpers.start()
-        competition = load_competition(job)
-        declared = run_prepare(job, competition, download, destination)
-
-        def execute_here(chunk: Chunk) -> Columns:
-            return execute([unpack(chunk.task)], competition, download, destination)
-
-        elsewhere = written_in_order(declared.elsewhere, download) if destination.local else declared.elsewhere
-        planned = list(plan(elsewhere, download, count + 1 if count else 0))
-        with helpers.executing(planned, download, execute_here) as finish:
-            rows = execute(declared.here, competition, download, destination)
-            declared.write_description(destination)
-            left_out, hidden = declared.counts(), hidden_paths(unpack(chunk.task) for chunk in planned)
-            del declared  # frees tables, which may be large
-            manifest = manifest_of([table_of(rows), *finish()])
-    commit(destination, manifest, job, left_out, hidden)
-    Journal(destination, job.journal).clear()
-    return manifest
-
-
 def run_chunk(number: int, job: Job) -> tuple[int, Columns]:
     """Execute a chunk of the plan on a worker and save its rows.
 
@@ -169,7 +107,6 @@ def run_chunk(number: int, job: Job) -> tuple[int, Columns]:
     journal = Journal(destination, job.journal)
     task = unpack(journal.load_task(number))
     rows = execute([task], load_competition(job), download_of(job), destination)
-    destination.sync()  # on the host that wrote it, before the note says that it is there
     journal.save_rows(f"{number}", rows)
     return number, rows
 

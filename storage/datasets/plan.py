@@ -18,10 +18,11 @@ from storage.datasets.manifest import Columns, Done
 
 _SEQUENTIAL = (".7z", ".tar.gz", ".tgz")
 """Formats in which reaching a member means decompressing everything before it."""
-_CHUNK_BYTES = 128 << 20
-_CHUNK_FILES = 2_000
-_LEAST_BYTES, _LEAST_FILES = 8 << 20, 100  # of the last chunks, where these become smaller
-_FILE_COST = 16 << 10  # creating a file takes as long as copying this many bytes, so chunks of tiny files stay small
+MAX_CHUNK_BYTES = 128 << 20
+MAX_CHUNK_FILES = 2_000
+FILE_COST_BYTES = (
+    16 << 10
+)  # creating a file takes as long as copying this many bytes, so chunks of tiny files stay small
 _BYTES = Done._fields.index("bytes")
 
 
@@ -187,12 +188,11 @@ class Chunk(NamedTuple):
     task: list[Any]
 
 
-def plan(tasks: Iterable[Task | Copies | Same], download: Download, processes: int = 0) -> Iterator[Chunk]:
+def plan(tasks: Iterable[Task | Copies | Same], download: Download) -> Iterator[Chunk]:
     """Yield tasks as chunks: copies in storage order with bounded bytes and files, other tasks one by one.
 
-    Hidden copies keep their order. With a number of `processes`, copies end with chunks that become smaller and
-    smaller: what the others have to wait for at the end is little. All that is read of one sequential archive is one
-    chunk, because it is decompressed once for all.
+    Hidden copies keep their order. All that is read of one sequential archive is one chunk, because it is decompressed
+    once for all.
 
     Derived files of known size are put together like copies. Files that another dataset has are only bounded in number.
 
@@ -207,10 +207,10 @@ def plan(tasks: Iterable[Task | Copies | Same], download: Download, processes: i
         elif isinstance(task, Copies):
             if not task.hidden:
                 task = in_storage_order(task, download.view(task.archive).container)
-            yield from map(_chunk, split_copies(task, processes))
+            yield from map(_chunk, split_copies(task))
         elif isinstance(task, Same):
-            for start in range(0, len(task.names), _CHUNK_FILES):
-                piece = slice(start, start + _CHUNK_FILES)
+            for start in range(0, len(task.names), MAX_CHUNK_FILES):
+                piece = slice(start, start + MAX_CHUNK_FILES)
                 yield _chunk(Same(task.like, task.names[piece], [column[piece] for column in task.rows]))
         else:
             yield _chunk(task)
@@ -233,28 +233,16 @@ def in_storage_order(copies: Copies, container: Container) -> Copies:
     return copies.at(order)
 
 
-def split_copies(copies: Copies, processes: int = 0) -> Iterator[Copies]:
-    """Yield copies in pieces of bounded bytes and number of files.
-
-    With a number of `processes`, a piece is at most half of what each has left to do if the rest is shared evenly.
-    """
+def split_copies(copies: Copies) -> Iterator[Copies]:
+    """Yield copies in pieces of bounded bytes and number of files."""
     count = len(copies.sizes)
-    costs = list(accumulate((size + _FILE_COST for size in copies.sizes), initial=0))  # of the rows before each
+    costs = list(accumulate((size + FILE_COST_BYTES for size in copies.sizes), initial=0))  # of the rows before each
     start = 0
     while start < count:
-        most_bytes, most_files = _most(costs[-1] - costs[start], count - start, processes)
-        fitting = bisect_right(costs, costs[start] + most_bytes, lo=start) - 1
-        stop = min(max(fitting, start + 1), start + most_files)
+        fitting = bisect_right(costs, costs[start] + MAX_CHUNK_BYTES, lo=start) - 1
+        stop = min(max(fitting, start + 1), start + MAX_CHUNK_FILES)
         yield copies.part(start, stop)
         start = stop
-
-
-def _most(size: int, files: int, processes: int) -> tuple[int, int]:
-    """Bytes and files of the next piece, if these are left."""
-    if not processes:
-        return _CHUNK_BYTES, _CHUNK_FILES
-    share = 2 * processes
-    return min(_CHUNK_BYTES, max(_LEAST_BYTES, size // share)), min(_CHUNK_FILES, max(_LEAST_FILES, files // share))
 
 
 def split_small(tasks: Iterable[Task]) -> Iterator[Several]:
@@ -262,8 +250,8 @@ def split_small(tasks: Iterable[Task]) -> Iterator[Several]:
     piece: list[Task | Copies | Same] = []
     size = 0
     for task in tasks:
-        more = size_of(task) + _FILE_COST
-        if piece and (size + more > _CHUNK_BYTES or len(piece) == _CHUNK_FILES):
+        more = size_of(task) + FILE_COST_BYTES
+        if piece and (size + more > MAX_CHUNK_BYTES or len(piece) == MAX_CHUNK_FILES):
             yield Several(piece)
             piece, size = [], 0
         piece.append(task)

@@ -14,14 +14,14 @@ import contextlib
 import os
 import shutil
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from common.cloning import clone
 from competitions.preparing.archives.zips import ZipContainer
 from competitions.preparing.download import Download
 from storage.datasets.execute import TIME
-from storage.datasets.plan import Copies, Same, Several, Task
+from storage.datasets.plan import Copies, Same, Task
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -90,16 +90,10 @@ def _test_folder(part: str, path: str) -> str:
     return path.partition("/")[0] if part == "public" and _TEST in path.lower() and "/" in path else ""
 
 
-def hidden_paths(planned: Iterable[Task | Copies | Same | Several]) -> set[str]:
-    """The paths of public files that are written in the order of their names. A plan has unmarked the others."""
-    return {path for task in planned if isinstance(task, Copies) and task.hidden for path in task.paths}
-
-
-def remove_traces(destination: Destination, manifest: pa.Table, hidden: Collection[str] = ()) -> int:
+def remove_traces(destination: Destination, manifest: pa.Table) -> int:
     """Write public test files whose order is not that of their sources anew, in the order of their paths.
 
-    Returns their number. The bytes stay the same. Each file is replaced at once, so this can be repeated. Of the files
-    with the paths `hidden` the caller knows that they show nothing: asking for their times would take a while.
+    Returns their number. The bytes stay the same. Each file is replaced at once, so this can be repeated.
     """
     import pyarrow.compute as pc
 
@@ -114,7 +108,7 @@ def remove_traces(destination: Destination, manifest: pa.Table, hidden: Collecti
             paths[top].append(path)
             sources[top].append(source)
     tops = [top for top in paths if _disordered(sources[top])]
-    names = [destination.path(f"public/{path}") for top in tops for path in paths[top] if path not in hidden]
+    names = [destination.path(f"public/{path}") for top in tops for path in paths[top]]
     moved = [name for name in names if not _in_order(name)]
     lots = -(-len(moved) // _AT_ONCE)
     for lot in range(lots):  # of equal sizes: what a last one of a few files had would stay free, and tell of these

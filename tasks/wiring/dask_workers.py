@@ -12,8 +12,8 @@ from prefect.logging import get_run_logger
 
 from common.settings import get_settings
 from storage.datasets.cluster import ClusterError, DaskExecutor, cluster
+from storage.datasets.executors import Executor, Serial
 from storage.datasets.job import forget_downloads
-from storage.datasets.materialise import Executor, Serial
 from tasks.wiring.process import apply_settings
 
 if TYPE_CHECKING:

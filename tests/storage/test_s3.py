@@ -19,9 +19,10 @@ from storage.cache import Cache
 from storage.dataset import Dataset
 from storage.datasets import prepare
 from storage.datasets.commit import MARKER
+from storage.datasets.executors import Serial
 from storage.datasets.job import Job
 from storage.datasets.local_copy import local_copy
-from storage.datasets.materialise import Serial, materialise
+from storage.datasets.materialise import materialise
 from storage.remote import S3Options, configure, is_transient
 from storage.runs.evidence.verify import find_unexpected
 from storage.store import Store

@@ -62,7 +62,7 @@ def seekable(parent: Container, name: str) -> Callable[[], IO[bytes]]:
 
 
 def _memory_file() -> IO[bytes] | None:
-    """A scratch file in memory, which helper processes can open as well; None where there are none."""
+    """A scratch file in memory; None where there are none."""
     if sys.platform == "linux":
         with contextlib.suppress(OSError):
             return os.fdopen(os.memfd_create("mlebench-nested"), "w+b")

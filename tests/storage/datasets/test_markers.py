@@ -10,8 +10,9 @@ import pytest
 from common.causes import cause_of
 from storage import writers
 from storage.datasets.commit import MARKER
+from storage.datasets.executors import Serial
 from storage.datasets.job import Job
-from storage.datasets.materialise import Serial, materialise
+from storage.datasets.materialise import materialise
 from storage.writers import Destination, StoreError
 
 

@@ -23,9 +23,10 @@ from competitions.preparing.declaration import Content, Pass, Preparation, json_
 from competitions.preparing.download import Download
 from storage.datasets import archives, prepare
 from storage.datasets.execute import execute
+from storage.datasets.executors import Serial
 from storage.datasets.job import Job
 from storage.datasets.manifest import Done
-from storage.datasets.materialise import Serial, materialise
+from storage.datasets.materialise import materialise
 from storage.datasets.plan import Task, by_pass, group_copies
 from storage.datasets.reuse import difference
 from storage.writers import Destination

@@ -111,19 +111,6 @@ def test_chunks_are_bounded_and_lose_nothing(size: int, chunks: int) -> None:
     assert [each.names[row] for each in found for row in each.checked] == ["0", "2500", "4999"]
 
 
-@pytest.mark.parametrize("size", [0, 100 << 10, 1 << 20])
-def test_chunks_shrink_to_the_end_for_processes_that_share_them(size: int) -> None:
-    whole = copies(9000, size)
-    found = list(split_copies(whole, processes=2))
-    counts = [len(each.names) for each in found]
-    assert [name for each in found for name in each.names] == whole.names
-    assert counts == sorted(counts, reverse=True)
-    assert counts[0] <= 2000
-    assert counts[-1] <= 100
-    for number, count in enumerate(counts):
-        assert count <= max(100, sum(counts[number:]) // 4)
-
-
 def test_what_is_read_of_a_sequential_archive_is_one_chunk(tmp_path: Path) -> None:
     of_7z = copies(10, 1 << 30, "in.zip!/x.7z")
     of_tar = [Task("public", f"{n}.zip", Archive("zip", ((n, Member("x.tar.gz", n, 2)),))) for n in "ab"]

@@ -11,7 +11,7 @@ from competitions.preparing.download import Download
 from storage.datasets import prepare, write_order
 from storage.datasets.manifest import Done, columns_of, manifest_of, table_of
 from storage.datasets.plan import Copies
-from storage.datasets.write_order import hidden_paths, remove_traces, written_in_order
+from storage.datasets.write_order import remove_traces, written_in_order
 from storage.writers import Destination
 from tests.prepared import PreparedCompetitions
 
@@ -90,21 +90,6 @@ def test_members_of_several_archives_are_not_told_apart(tmp_path: Path) -> None:
     rest, hidden = written_in_order([alone], download)
     assert rest == Copies("a.zip", ["public"], ["train/9"], ["z"], [2], [])
     assert hidden == Copies("a.zip", ["public"] * 2, ["test/1", "test/2"], ["y", "x"], [3, 1], [1], hidden=True)
-    assert (hidden_paths(tasks), hidden_paths([rest, hidden])) == (set(), {"test/1", "test/2"})
-
-
-def test_only_files_that_were_written_in_order_are_not_looked_at(tmp_path: Path) -> None:
-    destination = Destination(str(tmp_path))
-    names = [f"test/{number}" for number in "123"]
-    for name in names:
-        destination.put(f"public/{name}", name.encode())
-    rows = [Done("public", name, len(name), "", None, source) for name, source in zip(names, "zyx", strict=True)]
-    manifest = manifest_of([table_of(columns_of(rows))])
-    assert remove_traces(destination, manifest, names) == 0
-    before = {name: (tmp_path / "public" / name).stat().st_ino for name in names}
-    assert remove_traces(destination, manifest, {"test/1", "test/2"}) == 1
-    assert [name for name in names if (tmp_path / "public" / name).stat().st_ino == before[name]] == names[:2]
-    assert [(tmp_path / "public" / name).read_text() for name in names] == names
 
 
 def test_no_lot_is_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

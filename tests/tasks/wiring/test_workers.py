@@ -14,7 +14,7 @@ import pytest
 
 from common.settings import get_settings
 from storage.datasets.cluster import ClusterError, DaskExecutor
-from storage.datasets.materialise import Serial
+from storage.datasets.executors import Serial
 from tasks.wiring import dask_workers
 from tasks.wiring.dask_workers import SMALL_DOWNLOAD_BYTES, Workers
 from tests.waiting import until
