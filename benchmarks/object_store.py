@@ -31,7 +31,7 @@ from storage.datasets.local_copy import fetch_all
 from storage.datasets.plan import Copies, group_copies, in_storage_order, split_copies
 from storage.remote import set_fsspec_defaults
 from storage.store import Store
-from storage.writers import BLOCK, Destination, HashingWriter
+from storage.writers import BLOCK_BYTES, Destination, HashingWriter
 
 DELAY = 0.04  # seconds added to each request
 _SETS = {
@@ -117,19 +117,19 @@ def _split_as_before(download: Download, url: str) -> None:
     fs: Any = _client_as_before(destination.fs)
 
     def upload(name: str, read: Callable[[int], bytes]) -> None:
-        with fs.open(destination.path(f"public/{name}"), "wb", block_size=8 * BLOCK) as sink:
+        with fs.open(destination.path(f"public/{name}"), "wb", block_size=8 * BLOCK_BYTES) as sink:
             writer = HashingWriter(sink)
-            while piece := read(BLOCK):
+            while piece := read(BLOCK_BYTES):
                 writer.write(piece)
 
     for chunk in _chunks(download):
-        small = [name for name, size in zip(chunk.names, chunk.sizes, strict=True) if size <= BLOCK]
+        small = [name for name, size in zip(chunk.names, chunk.sizes, strict=True) if size <= BLOCK_BYTES]
         with ThreadPoolExecutor(16) as pool:
             for start in range(0, len(small), 16):
                 batch = [(name, container.open(name).read()) for name in small[start : start + 16]]
                 list(pool.map(lambda each: upload(each[0], _once(each[1])), batch))
         for name, size in zip(chunk.names, chunk.sizes, strict=True):
-            if size > BLOCK:
+            if size > BLOCK_BYTES:
                 with container.open(name) as file:
                     upload(name, file.read)
 

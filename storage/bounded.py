@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-SLOWEST = 10_000
+MIN_BYTES_PER_SECOND = 10_000
 """Bytes a second. A request that is sent more slowly counts as not answered."""
 
 
@@ -31,7 +31,7 @@ def sending(headers: Mapping[str, Any]) -> float:
     >>> sending({"Transfer-Encoding": "chunked", "X-Amz-Decoded-Content-Length": b"20000"})  # with a checksum behind it
     2.0
     """
-    return int(headers.get("Content-Length") or headers.get("X-Amz-Decoded-Content-Length") or 0) / SLOWEST
+    return int(headers.get("Content-Length") or headers.get("X-Amz-Decoded-Content-Length") or 0) / MIN_BYTES_PER_SECOND
 
 
 @cache

@@ -4,7 +4,7 @@
 <digest>.json      its label, its size, and whether it is complete; modified at the last use
 <digest>.lock      locked while the copy is created or removed
 <digest>.uses/     one file per user, see `storage.uses`; a copy with a user is never removed
-room.lock          locked while room is made
+room.lock          locked while space is reserved
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from storage.uses import Continuing, in_use, use
 
 PARTIAL = ".partial"
 """Ending of a file that is being copied. One that is left by a killed process is removed before a copy is continued."""
-_PATIENCE = 48 * 3600.0  # longer than any run, whose end makes room
-_POLL = 0.5  # seconds
+MAX_WAIT_SECONDS = 48 * 3600.0  # longer than any run, whose end frees space
+POLL_SECONDS = 0.5  # seconds
 
 
 @dataclass(frozen=True)
@@ -48,8 +48,8 @@ class Entry:
 class Cache:
     """The copies below `folder`, with at most `limit` bytes unless users that cannot wait need more. Process-safe."""
 
-    def __init__(self, folder: Path, limit: int, patience: float = _PATIENCE) -> None:
-        """`patience`: how long to wait, in seconds, for room that other users or copies take."""
+    def __init__(self, folder: Path, limit: int, patience: float = MAX_WAIT_SECONDS) -> None:
+        """`patience`: how long to wait, in seconds, for space that other users or copies take."""
         self.folder, self.limit, self.patience = folder, limit, patience
 
     @contextlib.contextmanager
@@ -66,7 +66,7 @@ class Cache:
     ) -> Iterator[Path]:
         """The folder of a copy, which is kept during the block.
 
-        Waits while another process makes the same copy, and for room while other copies are in use or being made.
+        Waits while another process makes the same copy, and for space while other copies are in use or being made.
         What is in use already does not wait for the limit: of two that hold one copy and need another, neither would
         ever go on. A copy that is larger than the limit is made when no other is in use.
 
@@ -79,7 +79,7 @@ class Cache:
             continuing: a run that uses the copy even if this process is killed.
             within_limit: wait until the copy fits within the limit. Only for a caller that holds nothing else for
                 which others wait.
-            on_wait: told what is waited for, again and again.
+            on_wait: called repeatedly with what is waited for.
 
         Raises:
             UserError: the disk has too little space, and the end of all other users would not make enough.
@@ -103,15 +103,15 @@ class Cache:
 
     def entries(self) -> list[Entry]:
         """All copies, least recently used first."""
-        found = []
+        entries = []
         for path in self.folder.glob("*.json"):
             digest = path.stem
             with contextlib.suppress(FileNotFoundError):
                 record, used = self._record(digest), path.stat().st_mtime
                 if record is not None:
                     busy = in_use(self._uses(digest))
-                    found.append(Entry(digest, record["label"], record["bytes"], record["complete"], used, busy))
-        return sorted(found, key=lambda entry: entry.used)
+                    entries.append(Entry(digest, record["label"], record["bytes"], record["complete"], used, busy))
+        return sorted(entries, key=lambda entry: entry.used)
 
     def remove(self, digest: str) -> bool:
         """Remove a copy unless it is in use or being made; returns whether it was removed."""
@@ -124,29 +124,29 @@ class Cache:
             return True
 
     def _reserve(self, digest: str, label: str, size: int, within_limit: bool, on_wait: Callable[[str], None]) -> None:
-        """Make room for the rest of a copy, and note that it will be taken. Raises `UserError`."""
+        """Reserve space for the rest of a copy. Raises `UserError`."""
         give_up = time.monotonic() + self.patience
         while True:
             with locked(self.folder / "room.lock", wait=True):
                 may_wait = time.monotonic() < give_up
-                missing = self._make_room(digest, size, may_wait, within_limit and may_wait)
+                missing = self._free_space(digest, size, may_wait, within_limit and may_wait)
                 if not missing:
                     self._note(digest, label, size, "filling")
                     return
                 self._note(digest, label, size, "waiting")
-            on_wait(f"for {size / 1e9:,.1f} GB of room {missing}, which other runs take")
-            time.sleep(_POLL)
+            on_wait(f"for {size / 1e9:,.1f} GB of space {missing}, which other runs take")
+            time.sleep(POLL_SECONDS)
 
-    def _make_room(self, digest: str, size: int, may_wait: bool, within_limit: bool) -> str:
-        """Remove copies until the limit is met and the disk has room. Called with the room locked.
+    def _free_space(self, digest: str, size: int, may_wait: bool, within_limit: bool) -> str:
+        """Remove copies until the limit is met and the disk has space. Called with `room.lock` held.
 
-        Returns "" if there is room now, else where others will make it when they end; raises `UserError` if the disk
+        Returns "" if there is space now, else where others will free it when they end; raises `UserError` if the disk
         has too little even then. Bytes that the copy has already count, and so do those that other copies have still
         to take.
         """
         others = [entry for entry in self.entries() if entry.digest != digest]
         state = {entry.digest: self._state(entry.digest) for entry in others}
-        waiting = [each for each, is_now in state.items() if is_now == "waiting"]
+        waiting = [other for other, is_now in state.items() if is_now == "waiting"]
         # Those that wait have no share of the limit yet, or they would wait for each other.
         taken = {entry.digest: 0 if entry.digest in waiting else entry.bytes for entry in others}
         total = size + sum(taken.values())
@@ -161,8 +161,8 @@ class Cache:
         free, halves = _free(self.folder), sum(map(self._bytes, waiting))
         if free + halves >= need:
             if free < need or total + halves > self.limit:
-                for each in waiting:  # they write nothing while they wait, and would wait for us
-                    self._empty(each)
+                for other in waiting:  # they write nothing while they wait, and would wait for us
+                    self._empty(other)
             return ""
         if may_wait and free + sum(self._bytes(entry.digest) for entry in others) >= size - self._bytes(digest):
             return f"in {self.folder}"
@@ -201,7 +201,7 @@ class Cache:
                     yield
                     return
             on_wait()
-            time.sleep(_POLL)
+            time.sleep(POLL_SECONDS)
 
     def _lock(self, digest: str) -> Path:
         return self.folder / f"{digest}.lock"

@@ -34,17 +34,17 @@ def create(fs: Any, path: str, content: bytes, local: bool) -> bool:
             fs.pipe_file(path, content, mode="create")
     except Exception as error:  # stores report an existing file in different ways
         try:
-            found = fs.cat_file(path)
+            stored = fs.cat_file(path)
         except FileNotFoundError:
             if isinstance(error, FileExistsError):  # it was removed meanwhile
                 return False
             raise error from None
-        return bool(found == content)
+        return bool(stored == content)
     return True
 
 
 def _create_local(path: str, content: bytes) -> None:
-    """Link a complete draft, so that nobody reads a part; where there are no hard links, write the file in place."""
+    """Link a complete draft, so that no reader sees a part; where there are no hard links, write the file in place."""
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
     draft = Path(f"{path}.{uuid.uuid4().hex}.draft")

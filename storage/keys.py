@@ -25,10 +25,10 @@ def content_key_of_rows(name: str, rows: Iterable[tuple[Any, ...]]) -> str:
     >>> content_key_of_rows("a", iter([(1, "x"), (2, "y")])) == content_key("a", [(1, "x"), (2, "y")])
     True
     """
-    found = hashlib.blake2b(f"[{plain_json.dumps(name)},[".encode(), digest_size=8)
+    digest = hashlib.blake2b(f"[{plain_json.dumps(name)},[".encode(), digest_size=8)
     separator = b""
     for row in rows:
-        found.update(separator + plain_json.dumps(row, separators=(",", ":")).encode())
+        digest.update(separator + plain_json.dumps(row, separators=(",", ":")).encode())
         separator = b","
-    found.update(b"]]")
-    return found.hexdigest()
+    digest.update(b"]]")
+    return digest.hexdigest()

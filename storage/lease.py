@@ -31,12 +31,12 @@ from storage.exclusive import create
 from storage.remote import describe_error
 from storage.store import Store, fsspec_at
 
-HEARTBEAT = 5.0  # seconds between heartbeats
-_LOOK = 12  # heartbeats between two looks whether another process has taken over
-STALE_AFTER = 60.0  # seconds without a heartbeat after which a holder is considered dead, even if its process exists
-_BEAT_TIMEOUT = 10.0  # seconds for writing a heartbeat
-_AWAY = 3600.0  # seconds for which a waiting process endures a store that does not answer
-_RELEASES = 3  # attempts to mark a lease as released
+HEARTBEAT_SECONDS = 5.0
+BEATS_BETWEEN_CHECKS = 12  # whether another process has taken over
+STALE_SECONDS = 60.0  # without a heartbeat, after which a holder is considered dead, even if its process exists
+BEAT_TIMEOUT_SECONDS = 10.0  # for writing a heartbeat
+MAX_ABSENCE_SECONDS = 3600.0  # for which a waiting process waits for a store that does not answer
+MAX_RELEASE_ATTEMPTS = 3
 
 # Global, because it says what this process holds: nonce of a generation -> thread. A generation of this process that is
 # not here was created by a request whose answer got lost, or was not released because the store was away.
@@ -86,7 +86,7 @@ class Lease:
 
     def require_held(self) -> None:
         """Raise `LeaseLost` if another process has taken over."""
-        if time.monotonic() - self._confirmed > STALE_AFTER / 2:  # others may be about to take over
+        if time.monotonic() - self._confirmed > STALE_SECONDS / 2:  # others may be about to take over
             self._write_beat()
         self.lost = self.lost or max(_generations(self._store, self._name), default=0) != self.generation
         if self.lost:
@@ -94,7 +94,7 @@ class Lease:
 
     @contextlib.contextmanager
     def ending(self, work: Callable[[], object]) -> Iterator[None]:
-        """Call `work` in a thread of its own if another process takes over during the block: the block is in vain."""
+        """Call `work` in a thread of its own if another process takes over: the block's result cannot be used then."""
         self._on_lost = work
         try:
             yield
@@ -103,11 +103,11 @@ class Lease:
 
     def _beat(self) -> None:
         beats, doubtful = 0, False
-        while not self._ended.wait(HEARTBEAT):
+        while not self._ended.wait(HEARTBEAT_SECONDS):
             beats += 1
             # Others take over after a silence. A machine that was suspended has not noticed its own.
-            silent = time.monotonic() - self._confirmed > STALE_AFTER / 2
-            doubtful = doubtful or silent or beats % _LOOK == 0
+            silent = time.monotonic() - self._confirmed > STALE_SECONDS / 2
+            doubtful = doubtful or silent or beats % BEATS_BETWEEN_CHECKS == 0
             with contextlib.suppress(Exception):  # the work itself will report an unreachable store
                 self._write_beat()
                 if doubtful:
@@ -139,7 +139,7 @@ class Lease:
         self._ended.set()
         if self._thread.is_alive():
             self._thread.join()
-        for _ in range(_RELEASES):
+        for _ in range(MAX_RELEASE_ATTEMPTS):
             with contextlib.suppress(Exception):
                 self._write({**self._record, "released": True})
                 return
@@ -152,7 +152,7 @@ def lease(
     *,
     on_wait: Callable[[str], None] = lambda _: None,
     wait: bool = True,
-    stale_after: float = STALE_AFTER,
+    stale_after: float = STALE_SECONDS,
 ) -> Iterator[Lease | None]:
     """Hold the lease `name` for the block. Waits for another holder, which is passed to `on_wait` again and again.
 
@@ -188,8 +188,8 @@ def _take(store: Store, name: str, mine: dict[str, Any], watch: _Watch) -> int |
     """The generation that this process has created; None if the lease is held."""
     while True:
         try:
-            found = _generations(store, name)
-            newest = max(found, default=0)
+            generations = _generations(store, name)
+            newest = max(generations, default=0)
             record = _read(store, name, newest) if newest else None
         except Exception as error:
             watch.store_is_away(error)
@@ -199,9 +199,9 @@ def _take(store: Store, name: str, mine: dict[str, Any], watch: _Watch) -> int |
         mine["contested"] = bool(record and (record.get("contested") or not (record.get("released") or watch.ended)))
         if not _create(store, name, newest + 1, mine):
             continue
-        found = _generations(store, name)
-        if max(found, default=0) == newest + 1:
-            _remove(store, name, (each for each in found if each < newest))
+        generations = _generations(store, name)
+        if max(generations, default=0) == newest + 1:
+            _remove(store, name, (generation for generation in generations if generation < newest))
             return newest + 1
         _remove(store, name, [newest + 1])
 
@@ -231,9 +231,9 @@ class _Watch:
         return now - self._since > self._stale_after
 
     def store_is_away(self, error: Exception) -> None:
-        """Endure an error of the store, if this process waits already; the holder's silence does not count then."""
+        """Raise an error of the store, unless it passes and this process is waiting. It is no silence of the holder."""
         away = time.monotonic() - self._answered
-        if not self._who or not cause_of(error).passes or away > _AWAY:
+        if not self._who or not cause_of(error).passes or away > MAX_ABSENCE_SECONDS:
             raise error
         self._seen, self._store_away = "", True
 
@@ -248,7 +248,7 @@ class _Watch:
     def pause(self) -> None:
         """Wait a little, and longer each time, as looking costs two requests."""
         time.sleep(self._pause)
-        self._pause = min(self._pause * 1.3, HEARTBEAT, self._stale_after / 4)
+        self._pause = min(self._pause * 1.3, HEARTBEAT_SECONDS, self._stale_after / 4)
 
 
 def _write_quickly(url: str, content: bytes) -> None:
@@ -256,7 +256,7 @@ def _write_quickly(url: str, content: bytes) -> None:
 
     fs, path = fsspec_at(url)
     if fs.async_impl:  # bounded here, because clients wait for ever for the answer to `Expect: 100-continue`
-        sync(fs.loop, fs._pipe_file, path, content, timeout=_BEAT_TIMEOUT)
+        sync(fs.loop, fs._pipe_file, path, content, timeout=BEAT_TIMEOUT_SECONDS)
     else:
         fs.pipe_file(path, content)
 
@@ -272,10 +272,10 @@ def _path(store: Store, name: str, generation: int) -> str:
 def _generations(store: Store, name: str) -> list[int]:
     """The generations in the store; one listing."""
     try:
-        found = store.top.fs.ls(store.top.path(f"locks/{name}"), detail=False)
+        paths = store.top.fs.ls(store.top.path(f"locks/{name}"), detail=False)
     except FileNotFoundError:
         return []
-    stems = (str(path).rsplit("/", 1)[-1].removesuffix(".json") for path in found)
+    stems = (str(path).rsplit("/", 1)[-1].removesuffix(".json") for path in paths)
     return [int(stem) for stem in stems if stem.isdecimal()]
 
 

@@ -14,12 +14,12 @@ from typing import Any
 from common.concurrency import Budget
 
 MAX_PARTS = 10_000
-MAX_BYTES = 5 << 40
-MIN_PART = 8 << 20
-MAX_PART = 5 << 30
-_STEADY = 1_000  # parts of the first size, if nothing is known of the size of the object
-_STEADY_IF_EXPECTED = 7_500  # enough for the expected size; the rest is for objects that turn out larger
-_AT_ONCE = 4  # parts of one object under way
+MAX_OBJECT_BYTES = 5 << 40
+MIN_PART_BYTES = 8 << 20
+MAX_PART_BYTES = 5 << 30
+EQUAL_PARTS = 1_000  # parts of the first size, if nothing is known of the size of the object
+EQUAL_PARTS_IF_EXPECTED = 7_500  # enough for the expected size; the rest is for objects that turn out larger
+MAX_CONCURRENT_PARTS = 4  # parts of one object under way
 _in_flight = Budget(64 << 20)  # global: bytes of parts under way, of all objects that this process writes
 
 
@@ -34,11 +34,11 @@ def part_size(number: int, expected: int = 0) -> int:
     >>> part_size(1, expected=450 << 30) >> 20
     61
     """
-    first = max(MIN_PART, -(-expected // _STEADY_IF_EXPECTED))
-    steady = _STEADY_IF_EXPECTED if expected else _STEADY
+    first = max(MIN_PART_BYTES, -(-expected // EQUAL_PARTS_IF_EXPECTED))
+    steady = EQUAL_PARTS_IF_EXPECTED if expected else EQUAL_PARTS
     growing = MAX_PARTS - steady
-    step = -(-2 * max(0, MAX_BYTES - MAX_PARTS * first) // growing**2)
-    return min(MAX_PART, first + max(0, number - steady) * step)
+    step = -(-2 * max(0, MAX_OBJECT_BYTES - MAX_PARTS * first) // growing**2)
+    return min(MAX_PART_BYTES, first + max(0, number - steady) * step)
 
 
 class MultipartWriter:
@@ -64,9 +64,9 @@ class MultipartWriter:
         """Add bytes. Raises the error of a part that could not be uploaded."""
         rest = memoryview(data).cast("B")
         while rest:
-            room = self._size - len(self._part)
-            self._part += rest[:room]
-            rest = rest[room:]
+            space = self._size - len(self._part)
+            self._part += rest[:space]
+            rest = rest[space:]
             if len(self._part) == self._size:
                 self._send()
         return memoryview(data).nbytes
@@ -90,12 +90,12 @@ class MultipartWriter:
                 self._call("abort_multipart_upload", **self._upload)
 
     def _send(self) -> None:
-        for _, part in self._parts[-_AT_ONCE - 1 :]:
+        for _, part in self._parts[-MAX_CONCURRENT_PARTS - 1 :]:
             if part.done():
                 part.result()  # raises its error now rather than after the last byte
         if self._pool is None:
             self._upload = {"UploadId": self._call("create_multipart_upload")["UploadId"]}
-            self._pool = ThreadPoolExecutor(_AT_ONCE)
+            self._pool = ThreadPoolExecutor(MAX_CONCURRENT_PARTS)
         number, body = len(self._parts) + 1, self._part
         _in_flight.take(len(body))
         self._parts.append((len(body), self._pool.submit(self._put, number, body)))
@@ -121,11 +121,11 @@ class MultipartWriter:
     def _completed(self, parts: list[dict[str, Any]]) -> bool:
         """Whether the object consists of these parts."""
         try:
-            found = self._call("head_object")["ETag"].strip('"')
+            tag = self._call("head_object")["ETag"].strip('"')
             md5s = b"".join(bytes.fromhex(part["ETag"].strip('"')) for part in parts)
         except Exception:  # there is no such object, or the server's tags are not MD5s
             return False
-        return bool(found == f"{hashlib.md5(md5s).hexdigest()}-{len(parts)}")
+        return bool(tag == f"{hashlib.md5(md5s).hexdigest()}-{len(parts)}")
 
     def _call(self, method: str, **arguments: Any) -> Any:
         return self._fs.call_s3(method, **self._object, **arguments)

@@ -15,14 +15,14 @@ from storage.bounded import bounded_session
 
 # Standard mode waits up to 20 s between retries, so a server can restart before the last one. With botocore's usual ten
 # connections, most threads of `storage.datasets` that upload or fetch would wait for one.
-_PATIENT = {
+RETRYING_CLIENT = {
     "retries": {"mode": "standard", "max_attempts": 8},
     "connect_timeout": 10,
     "read_timeout": 60,
     "max_pool_connections": 64,
     "http_session_cls": bounded_session,
 }
-_QUICK = {
+QUICK_CLIENT = {
     "retries": {"mode": "standard", "max_attempts": 1},
     "connect_timeout": 5,
     "read_timeout": 10,
@@ -65,7 +65,7 @@ def set_fsspec_defaults() -> None:
         "secret": _options.secret_access_key,
     }
     # Other processes write below the same root, so a cached listing would be out of date.
-    config = _PATIENT if _options.patience >= 120 else {**_PATIENT, **_QUICK}
+    config = RETRYING_CLIENT if _options.patience >= 120 else {**RETRYING_CLIENT, **QUICK_CLIENT}
     options = {"config_kwargs": config, "use_listings_cache": False}
     options |= {name: value for name, value in given.items() if value}
     for protocol in ("s3", "s3a"):
@@ -74,7 +74,7 @@ def set_fsspec_defaults() -> None:
 
 def quick_options(url: str) -> dict[str, Any]:
     """Options of a client with short timeouts, for checks before work starts."""
-    return {"config_kwargs": _QUICK} if url.startswith(("s3://", "s3a://")) else {}
+    return {"config_kwargs": QUICK_CLIENT} if url.startswith(("s3://", "s3a://")) else {}
 
 
 def is_transient(error: BaseException) -> bool:
@@ -107,9 +107,11 @@ def remove_from_s3(fs: Any, path: str) -> None:
     fs.call_s3("delete_object", Bucket=bucket, Key=key)
     for page in s3_pages(fs, path):
         if page:
-            keys = [{"Key": each["Key"]} for each in page]
+            keys = [{"Key": entry["Key"]} for entry in page]
             answer = fs.call_s3("delete_objects", Bucket=bucket, Delete={"Objects": keys, "Quiet": True})
-            for each in answer.get("Errors", ()):
-                error = PermissionError if each.get("Code") == "AccessDenied" else OSError
-                raise error(f"{bucket}/{each.get('Key')} cannot be removed: {each.get('Message') or each.get('Code')}")
+            for entry in answer.get("Errors", ()):
+                error = PermissionError if entry.get("Code") == "AccessDenied" else OSError
+                raise error(
+                    f"{bucket}/{entry.get('Key')} cannot be removed: {entry.get('Message') or entry.get('Code')}"
+                )
     fs.invalidate_cache()

@@ -3,7 +3,7 @@
     <uses>/<id>.json    the user's process, and for how many seconds after it was written the use counts
 
 The age of an object is measured with the clock of the store: the clocks of the machines need not agree, and may be set.
-The use of a process on this machine that has ended counts no longer, except for a run that goes on without it.
+The use of a process on this machine that has ended counts no longer, except for a run that continues without it.
 """
 
 from __future__ import annotations
@@ -19,18 +19,20 @@ from common.processes import alive, identity
 from storage.store import Store
 from storage.uses import Continuing
 
-BEAT = 600.0
+RENEWAL_SECONDS = 600.0
 """Seconds between two writings of an object."""
-LASTS = 3600.0
+LIFETIME_SECONDS = 3600.0
 """For how many seconds a use counts after it was written: a store may be away for most of that."""
-_LONGEST_END = 30.0  # seconds to wait for a writing that hangs
+MAX_JOIN_SECONDS = 30.0  # seconds to wait for a writing that hangs
 
 
 @contextlib.contextmanager
-def use(store: Store, folder: str, continuing: Continuing | None = None, beat: float = BEAT) -> Iterator[None]:
+def use(
+    store: Store, folder: str, continuing: Continuing | None = None, beat: float = RENEWAL_SECONDS
+) -> Iterator[None]:
     """Count as a user in the folder at the URL `folder` during the block; `continuing` counts without this process.
 
-    Raises the store's error if the use cannot be recorded. Later ones are endured: the use lasts longer than a beat.
+    Raises the store's error if the use cannot be recorded. Errors of renewals are ignored: a use lasts for several.
     """
     url = f"{folder}/{uuid.uuid4().hex}.json"
     until = time.monotonic() + continuing.seconds if continuing else 0.0
@@ -38,7 +40,9 @@ def use(store: Store, folder: str, continuing: Continuing | None = None, beat: f
 
     def record() -> None:
         left = until - time.monotonic()
-        store.write_json(url, {"holder": identity(), "seconds": max(LASTS, left), "continuing": max(0.0, left)})
+        store.write_json(
+            url, {"holder": identity(), "seconds": max(LIFETIME_SECONDS, left), "continuing": max(0.0, left)}
+        )
 
     def keep() -> None:
         while not ended.wait(beat):
@@ -52,18 +56,18 @@ def use(store: Store, folder: str, continuing: Continuing | None = None, beat: f
         yield
     finally:
         ended.set()
-        thread.join(_LONGEST_END)
-        with contextlib.suppress(Exception):  # what is left there ends by itself
+        thread.join(MAX_JOIN_SECONDS)
+        with contextlib.suppress(Exception):  # a use that is not removed expires
             store.remove(url)
 
 
 def in_use(store: Store, folder: str) -> bool:
     """Whether anybody uses the data. Objects of users that are gone are removed."""
-    found = store.glob(f"{store.relative(folder)}/*.json")
-    if not found:
+    urls = store.glob(f"{store.relative(folder)}/*.json")
+    if not urls:
         return False
     now = _now(store)
-    living = [url for url in found if _lives(store, url, now)]
+    living = [url for url in urls if _lives(store, url, now)]
     return bool(living)
 
 
@@ -73,7 +77,7 @@ def _lives(store: Store, url: str, now: float) -> bool:
         written = _written(store, url)
     except FileNotFoundError:  # it ended meanwhile
         return False
-    except ValueError:  # of somebody who wrote something else there; it is nobody's who uses this program
+    except ValueError:  # another program wrote the file, so it is no use
         return False
     if record is None:
         return False

@@ -3,7 +3,7 @@
 The Arrow schemas of Parquet files are derived from them, so that all files of a table have the same types, and
 `docs/tables.md` is generated from them. Every column may be null.
 
-A change of a table increases `SCHEMA_VERSION`: whoever does not know a newer version refuses its files.
+A change of a table increases `SCHEMA_VERSION`: a program that does not know a newer version refuses its files.
 """
 
 from __future__ import annotations

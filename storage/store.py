@@ -34,7 +34,7 @@ from competitions.preparing.archives.listing import files_below
 from storage.dataset import Dataset
 from storage.exclusive import creates_once
 from storage.remote import describe_error, quick_options, remove_from_s3
-from storage.writers import IN_FLIGHT, UPLOADS, WHOLE, Destination, StoreError, read_whole
+from storage.writers import MAX_BYTES_IN_FLIGHT, MAX_TRANSFERS, MAX_WHOLE_BYTES, Destination, StoreError, read_whole
 
 VERSION = 1
 """Version of the layout of a store, see `Store.require_known_version`."""
@@ -99,7 +99,7 @@ def check_run_group(name: str) -> str:
 
 
 def _other_store(error: Exception) -> str:
-    """The advice to choose another store, where this one will not do; one that is away comes back."""
+    """The advice to choose another store; empty for errors that pass."""
     return "" if cause_of(error).passes else "; choose another with --store"
 
 
@@ -122,7 +122,7 @@ class Store:
     ) -> None:
         """Write, read and remove a small file, with short timeouts, and note the version in a new store.
 
-        After errors that pass, such as one 503, it tries again for `patience` seconds, and tells `on_wait` what it
+        After errors that pass, such as one 503, it tries again for `patience` seconds, and calls `on_wait` with what it
         waits for. Raises `StoreError` with the cause, also if a newer version of mlebench has written the store.
         """
         try:
@@ -239,7 +239,7 @@ class Store:
         """Yield the results of calls that wait for the store, in order. On a local store, they run one by one."""
         if self.top.local:
             return (call() for call in calls)
-        return bounded_map(((0, call) for call in calls), count=UPLOADS, total=0)
+        return bounded_map(((0, call) for call in calls), count=MAX_TRANSFERS, total=0)
 
     def read_json(self, url: str) -> Any | None:
         """The content of a small JSON file; None if it does not exist. Raises `InvalidJson` for a damaged file."""
@@ -266,7 +266,7 @@ class Store:
     def put(self, url: str, path: Path) -> None:
         """Upload one local file."""
         size = path.stat().st_size
-        if not self.top.local and size <= WHOLE:
+        if not self.top.local and size <= MAX_WHOLE_BYTES:
             self.top.put(self.relative(url), path.read_bytes())
             return
         with path.open("rb") as file:
@@ -275,9 +275,10 @@ class Store:
     def put_many(self, url: str, files: Mapping[str, Path]) -> None:
         """Upload local files to paths below `url`, to an object store concurrently."""
         calls = (
-            (min(path.stat().st_size, WHOLE), partial(self.put, f"{url}/{name}", path)) for name, path in files.items()
+            (min(path.stat().st_size, MAX_WHOLE_BYTES), partial(self.put, f"{url}/{name}", path))
+            for name, path in files.items()
         )
-        for _ in bounded_map(calls, count=1 if self.top.local else UPLOADS, total=IN_FLIGHT):
+        for _ in bounded_map(calls, count=1 if self.top.local else MAX_TRANSFERS, total=MAX_BYTES_IN_FLIGHT):
             pass
 
     def remove(self, url: str) -> None:
@@ -293,18 +294,18 @@ class Store:
     def glob(self, pattern: str) -> list[str]:
         """Sorted URLs below the root that match."""
         if self.top.local:  # here the root may have any characters, also those of a pattern
-            found: Iterable[str] = glob.iglob(pattern, root_dir=self.top.root, include_hidden=True)  # noqa: PTH207  # faster than Path.glob
+            paths: Iterable[str] = glob.iglob(pattern, root_dir=self.top.root, include_hidden=True)  # noqa: PTH207  # faster than Path.glob
         else:
-            found = self._matching(pattern)
-        return sorted(self.url(path) for path in found)
+            paths = self._matching(pattern)
+        return sorted(self.url(path) for path in paths)
 
     def folder_names(self, where: str) -> list[str]:
         """Sorted names of the folders directly below a path in the store."""
         try:
-            found = self.top.fs.ls(self.top.path(where), detail=True)
+            entries = self.top.fs.ls(self.top.path(where), detail=True)
         except FileNotFoundError:
             return []
-        return sorted(info["name"].rstrip("/").rsplit("/", 1)[1] for info in found if info["type"] == "directory")
+        return sorted(info["name"].rstrip("/").rsplit("/", 1)[1] for info in entries if info["type"] == "directory")
 
     def _matching(self, pattern: str) -> Iterator[str]:
         """Paths of the files that match, from one flat listing: fsspec's `glob` lists each folder with a request."""

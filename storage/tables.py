@@ -70,7 +70,7 @@ def read_table(store: Store, table: Table, run_groups: Iterable[str] | None = No
     import pyarrow as pa
 
     groups = [None] if run_groups is None else sorted(set(run_groups))
-    files = sorted(chain.from_iterable(store.concurrently([partial(_files, store, table, each) for each in groups])))
+    files = sorted(chain.from_iterable(store.concurrently([partial(_files, store, table, group) for group in groups])))
     contents = store.concurrently([partial(_read, store, url, table) for url, _ in files])
     parts = [
         rows.append_column(_PARTITION, pa.array([group] * len(rows), pa.string()))
@@ -154,16 +154,16 @@ def _converted(values: pd.Series[Any], *, kind: pa.DataType, finite: bool) -> pa
     if pa.types.is_timestamp(kind):  # or ISO texts
         values = pd.to_datetime(values, utc=True, format="ISO8601").astype("datetime64[us, UTC]")
     try:
-        found = pa.array(values, from_pandas=True)
+        array = pa.array(values, from_pandas=True)
     except UnicodeEncodeError:  # lone surrogates, as in names of files that are not UTF-8
-        found = pa.array(values.map(_encodable), from_pandas=True)
-    no_text = pa.types.is_string(kind) and found.type not in (pa.string(), pa.large_string(), pa.null())
-    if no_text or (pa.types.is_temporal(found.type) and not pa.types.is_timestamp(kind)):
-        raise TypeError(f"they are {found.type}")
-    found = found.cast(kind)
-    if finite and pa.types.is_floating(kind) and pc.any(pc.is_inf(found)).as_py():
+        array = pa.array(values.map(_encodable), from_pandas=True)
+    no_text = pa.types.is_string(kind) and array.type not in (pa.string(), pa.large_string(), pa.null())
+    if no_text or (pa.types.is_temporal(array.type) and not pa.types.is_timestamp(kind)):
+        raise TypeError(f"they are {array.type}")
+    array = array.cast(kind)
+    if finite and pa.types.is_floating(kind) and pc.any(pc.is_inf(array)).as_py():
         raise ValueError("they are infinite")
-    return found
+    return array
 
 
 def _encodable(value: Any) -> Any:

@@ -52,8 +52,8 @@ def use(folder: Path, continuing: Continuing | None = None) -> Iterator[None]:
         draft.rename(path)
         yield
     finally:
-        for each in (draft, path):
-            each.unlink(missing_ok=True)
+        for file in (draft, path):
+            file.unlink(missing_ok=True)
         os.close(lock)
         _remove_empty(folder)
 
@@ -70,7 +70,7 @@ def in_use(folder: Path, shared: bool = False) -> bool:
 
 
 def _users(folder: Path) -> list[Path]:
-    """The files of users. `Path.glob` fails if somebody removes the folder, which is empty, at the same time."""
+    """The files of users. `Path.glob` fails if another process removes the empty folder at the same time."""
     try:
         return [path for path in folder.iterdir() if path.suffix == ".json"]
     except FileNotFoundError:
@@ -126,7 +126,7 @@ def _lives(path: Path, shared: bool) -> bool:
 
 
 def _continues(record: dict[str, Any], shared: bool) -> bool:
-    """Whether a run goes on without the process that started it."""
+    """Whether a run continues without the process that started it."""
     here, uptime = record.get("boot", boot_id()) == boot_id(), _uptime()
     if here and uptime is not None and "until_uptime" in record:
         over = record["until_uptime"] <= uptime

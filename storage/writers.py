@@ -23,12 +23,12 @@ from common.locations import local_path
 from common.syncing import sync_file_system
 from storage.multipart import MultipartWriter, part_size
 
-BLOCK = 1 << 20
-WHOLE = 16 << 20
+BLOCK_BYTES = 1 << 20
+MAX_WHOLE_BYTES = 16 << 20
 """Files up to this size are uploaded from memory with one request."""
-IN_FLIGHT = 64 << 20
+MAX_BYTES_IN_FLIGHT = 64 << 20
 """Maximum number of bytes of such files that are being uploaded at a time."""
-UPLOADS = 32
+MAX_TRANSFERS = 32
 """Maximum number of files that are being uploaded or fetched at a time; mostly they wait for the server."""
 
 
@@ -124,7 +124,7 @@ class Destination:
 
     def forget(self, path: str) -> None:
         """Forget that folders were created at or below a path, which is removed."""
-        self._folders = {each for each in self._folders if each != path and not each.startswith(f"{path}/")}
+        self._folders = {folder for folder in self._folders if folder != path and not folder.startswith(f"{path}/")}
 
     @contextlib.contextmanager
     def open(self, name: str, md5: bool = False, size: int | None = None) -> Iterator[HashingWriter]:
@@ -170,7 +170,7 @@ class Destination:
     def copy(self, name: str, source: IO[bytes], md5: bool = False, size: int | None = None) -> Written:
         """Write a file from the rest of a stream."""
         with self.open(name, md5, size) as writer:
-            shutil.copyfileobj(source, writer, BLOCK)
+            shutil.copyfileobj(source, writer, BLOCK_BYTES)
         return writer.written()
 
     def put(self, name: str, data: bytes, md5: bool = False) -> Written:
@@ -200,7 +200,7 @@ class Destination:
             if not self.local or os.fstat(file.fileno()).st_dev != os.stat(self.root).st_dev:  # noqa: PTH116
                 return self.copy(name, file, md5, os.fstat(file.fileno()).st_size)
             hasher = HashingWriter(NullSink(), md5)
-            shutil.copyfileobj(file, hasher, BLOCK)
+            shutil.copyfileobj(file, hasher, BLOCK_BYTES)
         path = self.path(name)
         self.make_folder(path)
         os.replace(source, path)  # noqa: PTH105
@@ -280,7 +280,7 @@ def _hashed(data: bytes | memoryview, md5: bool) -> Written:
 def _block() -> memoryview:
     """A buffer per thread, reused for all files, because the system would have to clear the pages of new buffers."""
     if not hasattr(_of_thread, "block"):
-        _of_thread.block = memoryview(bytearray(BLOCK))
+        _of_thread.block = memoryview(bytearray(BLOCK_BYTES))
     block: memoryview = _of_thread.block
     return block
 

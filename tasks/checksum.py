@@ -13,7 +13,7 @@ from storage.dataset import Dataset
 from storage.datasets.verify import check_dataset, is_verified
 from storage.lease import download_lease, lease, prepare_lease
 from storage.sources.acquire import discard_archive
-from storage.sources.wants import wanted
+from storage.sources.archive_references import referencing_editions
 from storage.store import Store
 from tasks.wiring.context import open_store
 from tasks.wiring.prefect_tasks import retry_options, while_stored
@@ -56,5 +56,5 @@ def _discard_archive(store: Store, dataset: Dataset) -> None:
         for lease_name in (download_lease(name), *(prepare_lease(Dataset(edition, name)) for edition in EDITIONS)):
             if held.enter_context(lease(store, lease_name, wait=False)) is None:
                 return
-        if not wanted(store, name):
+        if not referencing_editions(store, name):
             discard_archive(store, name)

@@ -15,7 +15,7 @@ from competitions.editions import Edition
 from storage.dataset import Dataset
 from storage.lease import download_lease, lease
 from storage.sources.acquire import acquire, recorded
-from storage.sources.wants import want_archive
+from storage.sources.archive_references import reference_archive
 from tasks.wiring.context import archive_needed, download_source, open_store
 from tasks.wiring.host import slot
 from tasks.wiring.prefect_tasks import retry_options
@@ -55,7 +55,7 @@ def download_archive(
             on_progress=lambda step: progress.report(competition_id, "download", step),
             patience=get_settings().patience,
         )
-        want_archive(store, dataset)
+        reference_archive(store, dataset)
     return record["hash"]
 
 

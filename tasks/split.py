@@ -26,7 +26,7 @@ from storage.datasets.materialise import Progress, materialise
 from storage.datasets.reuse import difference
 from storage.datasets.uses import use
 from storage.lease import lease, prepare_lease
-from storage.sources.wants import no_longer_wanted
+from storage.sources.archive_references import release_archive
 from storage.store import Store
 from tasks.wiring.artifacts import show_progress, update_progress
 from tasks.wiring.context import open_store
@@ -115,7 +115,7 @@ def split_dataset(
         current = read_current(store, dataset)
         state = current.state(recipe)
         if current.dataset is not None and state == "same":
-            no_longer_wanted(store, dataset)
+            release_archive(store, dataset)
             return str(current.dataset.key)
         target = Dataset(edition, competition_id, current.key_of(recipe))
         job = _job(store, target, recipe)
@@ -123,7 +123,7 @@ def split_dataset(
         if current.dataset is not None and state == "other code" and known is None:
             if not store.exists(store.raw(competition_id)):
                 tell(f"{dataset}: made by other code and used as it is, because the store does not have its download")
-                no_longer_wanted(store, dataset)
+                release_archive(store, dataset)
                 return str(current.dataset.key)
             progress.report(competition_id, "split", "comparing the dataset with what the current code makes")
             change = next(iter(executor.map(difference, [job], store.prepared(current.dataset))))
@@ -132,7 +132,7 @@ def split_dataset(
                 make_current(store, current.dataset, recipe)
                 tell(f"{dataset}: the current code makes the same files; the dataset is kept")
                 progress.report(competition_id, "split", "unchanged by the current code; kept")
-                no_longer_wanted(store, dataset)
+                release_archive(store, dataset)
                 return str(current.dataset.key)
             tell(f"{dataset}: the current code makes other files ({change}); prepared under a new key")
         if known is None:
@@ -142,7 +142,7 @@ def split_dataset(
                 materialise(job, executor=executor, on_progress=show, before_commit=mine.require_held)
         mine.require_held()
         make_current(store, known or target, recipe)
-        no_longer_wanted(store, dataset)
+        release_archive(store, dataset)
     return str(target.key)
 
 
@@ -184,7 +184,7 @@ def _shared(store: Store, dataset: Dataset, files_of: Edition, download_hash: st
         assert mine is not None
         if not (own.dataset and own.dataset.files_of):
             share(store, dataset, files_of)
-        no_longer_wanted(store, dataset)
+        release_archive(store, dataset)
     return key
 
 

@@ -32,15 +32,15 @@ from storage.keys import content_key_of_rows
 from storage.lease import lease, prepare_lease
 from storage.sources.kaggle.pages import OFFICIAL
 from storage.store import Store
-from storage.writers import BLOCK, IN_FLIGHT, UPLOADS, Destination, Written
+from storage.writers import BLOCK_BYTES, MAX_BYTES_IN_FLIGHT, MAX_TRANSFERS, Destination, Written
 
 EDITION: Edition = "v1"
 PARTS = ("public", "private")
-_READERS = 8  # files read at the same time; disks and hashing are busy with that
+MAX_READERS = 8  # files read at the same time; disks and hashing are busy with that
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundFile:
     """A file to adopt: its part, its path in the part, its size in bytes, and its time of change in nanoseconds."""
 
     part: str
@@ -98,7 +98,7 @@ def adopt(
     dataset = Dataset(EDITION, competition.id)
     if compare:
         require_published(competition, folder)
-    rows = ((each.part, each.path, each.bytes, each.mtime_ns) for each in files)
+    rows = ((file.part, file.path, file.bytes, file.mtime_ns) for file in files)
     recipe = Recipe(EDITION, content_key_of_rows(str(folder.resolve()), rows), ADOPTED, {})
     keyed = Dataset(EDITION, competition.id, recipe.key)
     with lease(store, prepare_lease(dataset)) as held:
@@ -113,21 +113,21 @@ def adopt(
         if read_current(store, dataset).dataset != keyed:
             make_current(store, keyed, recipe)
     compared = check_dataset(store, keyed, competition) if compare else 0
-    return Adopted(keyed, len(files), sum(each.bytes for each in files), compared)
+    return Adopted(keyed, len(files), sum(file.bytes for file in files), compared)
 
 
-def list_files(folder: Path) -> list[Found]:
+def list_files(folder: Path) -> list[FoundFile]:
     """All files of both parts, sorted by part and path, without descriptions. Links to files and folders are followed.
 
     Raises `UserError` for a link that leads nowhere or in a circle, and for what is neither a file nor a folder.
     """
     return sorted(
-        (each for part in PARTS for each in _below(folder / part, part, "", ())),
-        key=lambda each: (each.part, each.path),
+        (file for part in PARTS for file in _below(folder / part, part, "", ())),
+        key=lambda file: (file.part, file.path),
     )
 
 
-def _below(folder: Path, part: str, prefix: str, above: tuple[str, ...]) -> Iterator[Found]:
+def _below(folder: Path, part: str, prefix: str, above: tuple[str, ...]) -> Iterator[FoundFile]:
     here = os.path.realpath(folder)
     if here in above:
         raise UserError(f"{folder} is a link to a folder that contains it")
@@ -140,16 +140,16 @@ def _below(folder: Path, part: str, prefix: str, above: tuple[str, ...]) -> Iter
             yield from _below(folder / entry.name, part, f"{prefix}{entry.name}/", (*above, here))
         elif entry.is_file():
             if (part, prefix + entry.name) != ("public", DESCRIPTION):
-                found = entry.stat()
-                yield Found(part, prefix + entry.name, found.st_size, found.st_mtime_ns)
+                status = entry.stat()
+                yield FoundFile(part, prefix + entry.name, status.st_size, status.st_mtime_ns)
         else:
             raise UserError(f"{entry.path} is neither a file nor a folder, or a link that leads nowhere")
 
 
-def require_complete(files: list[Found], competition: Competition, folder: Path) -> None:
+def require_complete(files: list[FoundFile], competition: Competition, folder: Path) -> None:
     """Require both parts, and every file that has a published MD5. Raises `UserError` naming what is missing."""
-    there = {f"{each.part}/{each.path}" for each in files}
-    parts = [part for part in PARTS if any(each.part == part for each in files)]
+    there = {f"{file.part}/{file.path}" for file in files}
+    parts = [part for part in PARTS if any(file.part == part for file in files)]
     missing = [f"{part}/" for part in PARTS if part not in parts]
     expected = competition.facts.checksums.prepared
     missing += sorted(path for path in expected if path.split("/")[0] in parts and path not in there)
@@ -169,29 +169,29 @@ def require_published(competition: Competition, folder: Path) -> None:
 def _written(
     destination: Destination,
     folder: Path,
-    files: list[Found],
+    files: list[FoundFile],
     competition: Competition,
     link: bool,
     on_progress: Callable[[Progress], None],
 ) -> Iterator[Done]:
     """Write the files, and yield their rows of the manifest in the same order."""
     checked = competition.facts.checksums.prepared
-    count, size, total = 0, 0, sum(each.bytes for each in files)
+    count, size, total = 0, 0, sum(file.bytes for file in files)
 
-    def write(each: Found) -> Written:
-        name, source = f"{each.part}/{each.path}", os.path.realpath(folder / each.part / each.path)
+    def write(file: FoundFile) -> Written:
+        name, source = f"{file.part}/{file.path}", os.path.realpath(folder / file.part / file.path)
         linked = destination.link(name, source, name in checked) if link else None
         if linked is not None:
             return linked
-        with open(source, "rb") as file:  # noqa: PTH123
-            return destination.copy(name, file, name in checked, each.bytes)
+        with open(source, "rb") as stream:  # noqa: PTH123
+            return destination.copy(name, stream, name in checked, file.bytes)
 
-    calls = ((min(each.bytes, BLOCK), partial(write, each)) for each in files)
-    written = bounded_map(calls, count=_READERS if destination.local else UPLOADS, total=IN_FLIGHT)
-    for each, one in zip(files, written, strict=True):
+    calls = ((min(file.bytes, BLOCK_BYTES), partial(write, file)) for file in files)
+    written = bounded_map(calls, count=MAX_READERS if destination.local else MAX_TRANSFERS, total=MAX_BYTES_IN_FLIGHT)
+    for file, one in zip(files, written, strict=True):
         count, size = count + 1, size + one.bytes
         on_progress(Progress(count, len(files), size, total))
-        yield Done(each.part, each.path, *one, "adopted")
+        yield Done(file.part, file.path, *one, "adopted")
 
 
 def _write_texts(destination: Destination, folder: Path, competition: Competition) -> None:

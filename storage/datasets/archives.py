@@ -23,11 +23,11 @@ from competitions.preparing.archives.zips import Buffer, ZipContainer
 from competitions.preparing.declaration import Archive, Content
 from competitions.preparing.download import Download, Member
 from storage.datasets.zipwriter import ZipWriter
-from storage.writers import BLOCK, Destination, Written
+from storage.writers import BLOCK_BYTES, Destination, Written
 
 MADE = "made:"
 """How the `archive` of members begins that are in an archive of a dataset instead of the download; its URL follows."""
-_IN_MEMORY = 64 << 20  # a member that is needed several times is kept in memory up to this size
+MAX_MEMORY_BYTES = 64 << 20  # a member that is needed several times is kept in memory up to this size
 
 
 Add = Callable[[str, Iterable[Buffer]], object]
@@ -69,11 +69,11 @@ Takers = dict[str, list[Callable[[Iterable[Buffer]], object]]]
 
 def takers_of(archive: Archive, made: Begun, containers: Containers) -> dict[str, Takers]:
     """The members of sequential archives that an archive takes, by archive."""
-    found: dict[str, Takers] = defaultdict(lambda: defaultdict(list))
+    takers: dict[str, Takers] = defaultdict(lambda: defaultdict(list))
     for name, entry in archive.entries:
         if isinstance(entry, Member) and not containers[entry.archive].random_access:
-            found[entry.archive][entry.name].append(partial(made.add, name))
-    return found
+            takers[entry.archive][entry.name].append(partial(made.add, name))
+    return takers
 
 
 class Passing:
@@ -103,8 +103,8 @@ class Passing:
             elif len(takers) == 1 and member not in wanted:
                 takers[0](_pieces(file))
             else:
-                with tempfile.SpooledTemporaryFile(_IN_MEMORY, prefix="mlebench-member-") as again:
-                    shutil.copyfileobj(file, again, BLOCK)
+                with tempfile.SpooledTemporaryFile(MAX_MEMORY_BYTES, prefix="mlebench-member-") as again:
+                    shutil.copyfileobj(file, again, BLOCK_BYTES)
                     for take in takers:
                         again.seek(0)
                         take(_pieces(again))
@@ -183,7 +183,7 @@ def _open_made(url: str) -> Container:
     if url.endswith(".zip"):
         return open_container(url)
     fs, path = fsspec.core.url_to_fs(url)
-    return TarContainer(lambda: fs.open(path, "rb", block_size=4 * BLOCK), f"{path}.tar")
+    return TarContainer(lambda: fs.open(path, "rb", block_size=4 * BLOCK_BYTES), f"{path}.tar")
 
 
 def _can_copy_compressed(container: Container, name: str, archive: Archive) -> TypeGuard[ZipContainer]:
@@ -193,7 +193,7 @@ def _can_copy_compressed(container: Container, name: str, archive: Archive) -> T
 
 
 def _pieces(file: IO[bytes]) -> Iterator[bytes]:
-    while piece := file.read(BLOCK):
+    while piece := file.read(BLOCK_BYTES):
         yield piece
 
 
@@ -216,7 +216,7 @@ def _begun_tar(
         end += len(_tar_header(name, entry)) + entry.size + -entry.size % tarfile.BLOCKSIZE
     if all(containers[label].random_access for label in {entry.archive for entry in members.values()}):
         with destination.open(target, md5, _size(archive)) as sink:
-            buffered = io.BufferedWriter(sink, BLOCK)  # combines small members into large writes
+            buffered = io.BufferedWriter(sink, BLOCK_BYTES)  # combines small members into large writes
             made = Begun(lambda name, pieces: _write_tar_member(buffered, name, members[name], pieces))
             _add_all(made, ordered, containers)
             yield made

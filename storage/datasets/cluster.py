@@ -18,8 +18,8 @@ from common.causes import HOUR, cause_of
 from common.errors import UserError
 from common.guard import HOST, new_credential
 
-_LOOK_SECONDS = 5.0
-_SAY_SECONDS = 60.0
+POLL_SECONDS = 5.0
+REPORT_SECONDS = 60.0
 _own: dict[str, Any] = {}
 """The certificates (`distributed.Security`) of this process's local clusters, by address."""
 _log = logging.getLogger(__name__)
@@ -184,19 +184,19 @@ def _call(packed: bytes) -> Any:
 
 
 class _Watch:
-    """Notices that a scheduler has no workers: it would wait for some without a word."""
+    """Notices that a scheduler has no workers: it would wait for some without a message."""
 
     def __init__(self, client: Any, executor: DaskExecutor, resources: Mapping[str, float] | None) -> None:
         self._client, self._executor, self._resources = client, executor, resources or {}
         self._since: float | None = None
-        self._next = time.monotonic() + _LOOK_SECONDS
+        self._next = time.monotonic() + POLL_SECONDS
 
     def look(self) -> None:
         """Say that there are no workers, once a minute. Raises `ClusterError` when it has lasted too long."""
         now = time.monotonic()
         if now < self._next:
             return
-        self._next = now + _LOOK_SECONDS
+        self._next = now + POLL_SECONDS
         if self._workers():
             self._since = None
             return
@@ -208,16 +208,16 @@ class _Watch:
                 f"the Dask scheduler at {address} has had no workers for {gone / 60:.0f} minutes; start some, and run "
                 "the same command again to resume"
             ).of_kind("missing")
-        if gone >= _SAY_SECONDS:
+        if gone >= REPORT_SECONDS:
             self._executor.on_wait(f"for Dask workers at {address}; giving up in {(patience - gone) / 60:.0f} min")
 
     def _workers(self) -> int:
         """How many workers could do the work; 0 if the scheduler does not answer."""
         try:
-            found = self._client.sync(self._client.scheduler.identity, n_workers=-1, callback_timeout=10)
+            info = self._client.sync(self._client.scheduler.identity, n_workers=-1, callback_timeout=10)
         except (OSError, TimeoutError):
             return 0
-        offers = (worker["resources"] for worker in found["workers"].values())
+        offers = (worker["resources"] for worker in info["workers"].values())
         return sum(all(offer.get(name, 0) >= need for name, need in self._resources.items()) for offer in offers)
 
 
@@ -306,7 +306,7 @@ class DaskExecutor:
 
 
 def _offered(client: Any, resource: str) -> bool:
-    """Whether a worker offers the resource. A task that asks for one that nobody offers would wait for ever."""
+    """Whether a worker offers the resource. A task that asks for one that no worker offers would wait for ever."""
     from storage.datasets.workers import DECLARING_BYTES
 
     workers = client.scheduler_info(n_workers=-1)["workers"].values()

@@ -1,7 +1,8 @@
 """Who may use a Dask cluster: the certificate of its connections, and the login of its dashboard.
 
 Schedulers and workers run the code of everybody who connects. Scheduler, workers and clients of a cluster have one
-certificate, which is its own authority, and its key. Whoever has the key is a client, so it is the cluster's login.
+certificate, which is its own authority, and its key. A program with the key is a client, so the key is the login of the
+cluster.
 """
 
 from __future__ import annotations

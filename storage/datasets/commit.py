@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 MANIFEST = "manifest.parquet"
 MARKER = "commit.json"
-ROWS = 1 << 17
+ROW_GROUP_ROWS = 1 << 17
 """Rows of the manifest that are decoded at a time."""
 DESCRIPTION = "description.md"
 """The text for agents, beside the public files. It is not part of the dataset: a run gets the text of its day."""
@@ -44,7 +44,7 @@ def commit(
 
     remove_traces(destination, manifest)
     with destination.open(MANIFEST) as file:
-        pq.write_table(manifest, file, row_group_size=ROWS)
+        pq.write_table(manifest, file, row_group_size=ROW_GROUP_ROWS)
     if job.key:
         destination.sync()
     marker = {

@@ -59,7 +59,7 @@ class Current:
             return "same"
         own = self.own_recipes(self.dataset.key)
         # The files of another edition are those of this one only as long as the recipe says so.
-        comparable = [each for each in own if each.edition in (recipe.edition, self.dataset.edition)]
+        comparable = [known for known in own if known.edition in (recipe.edition, self.dataset.edition)]
         return "other code" if not own or any(map(recipe.same_inputs, comparable)) else "other inputs"
 
     @property
@@ -69,7 +69,7 @@ class Current:
 
     def made_by(self, code: str) -> bool:
         """Whether code with this fingerprint makes the current dataset, from whatever download it was made."""
-        return self.dataset is not None and any(each.code == code for each in self.own_recipes(self.dataset.key))
+        return self.dataset is not None and any(recipe.code == code for recipe in self.own_recipes(self.dataset.key))
 
 
 def read_current(store: Store, dataset: Dataset) -> Current:
@@ -81,11 +81,11 @@ def read_current(store: Store, dataset: Dataset) -> Current:
         shared = read_current(store, Dataset(record["files_of"], dataset.competition_id))
         return replace(shared, dataset=shared.dataset and _as(dataset.edition, shared.dataset))
     recipes = tuple(
-        (Recipe(dataset.edition, each["download"], each["code"], each["params"]), str(each["dataset"]))
-        for each in record["recipes"]
+        (Recipe(dataset.edition, entry["download"], entry["code"], entry["params"]), str(entry["dataset"]))
+        for entry in record["recipes"]
     )
-    found = Dataset(dataset.edition, dataset.competition_id, record["key"])
-    return Current(found if is_committed(store, found) else None, recipes)
+    named = Dataset(dataset.edition, dataset.competition_id, record["key"])
+    return Current(named if is_committed(store, named) else None, recipes)
 
 
 def find(store: Store, dataset: Dataset) -> Dataset | None:
@@ -95,7 +95,7 @@ def find(store: Store, dataset: Dataset) -> Dataset | None:
     """
     if dataset.key is None:
         return read_current(store, dataset).dataset
-    for edition in (dataset.edition, *(each for each in EDITIONS if each != dataset.edition)):
+    for edition in (dataset.edition, *(other for other in EDITIONS if other != dataset.edition)):
         candidate = Dataset(edition, dataset.competition_id, dataset.key)
         if is_committed(store, candidate):
             return _as(dataset.edition, candidate)
@@ -104,12 +104,12 @@ def find(store: Store, dataset: Dataset) -> Dataset | None:
 
 def require(store: Store, dataset: Dataset) -> Dataset:
     """As `find`. Raises `UserError` if there is no such dataset."""
-    found = find(store, dataset)
-    if found is None:
+    committed = find(store, dataset)
+    if committed is None:
         if dataset.key:
             raise UserError(f"the store {store.root} does not have the dataset {dataset.key} of {dataset}")
         raise not_prepared(store, dataset)
-    return found
+    return committed
 
 
 def not_prepared(store: Store, dataset: Dataset) -> UserError:
@@ -126,7 +126,7 @@ def make_current(store: Store, dataset: Dataset, recipe: Recipe | None = None) -
     shared = keys_of_shared(store, dataset)
     if known.dataset and known.dataset.files_of:  # what is known of the files of the other edition is noted there
         known = Current(None)
-    recipes = [(each, key) for each, key in known.recipes if each != recipe]
+    recipes = [(known_recipe, key) for known_recipe, key in known.recipes if known_recipe != recipe]
     if recipe is not None:
         recipes.append((recipe, str(dataset.key)))
     if known.dataset == dataset and recipes == list(known.recipes) and recipe is not None:
@@ -160,9 +160,9 @@ def keys_of_shared(store: Store, dataset: Dataset) -> set[str]:
 
 def sharing(store: Store, dataset: Dataset) -> list[Edition]:
     """The other editions whose files are those of the current dataset of the edition that `dataset` names."""
-    others = [each for each in EDITIONS if each != dataset.edition]
-    records = {each: store.read_json(current_url(store, Dataset(each, dataset.competition_id))) for each in others}
-    return [each for each, record in records.items() if record and record.get("files_of") == dataset.edition]
+    others = [other for other in EDITIONS if other != dataset.edition]
+    records = {other: store.read_json(current_url(store, Dataset(other, dataset.competition_id))) for other in others}
+    return [other for other, record in records.items() if record and record.get("files_of") == dataset.edition]
 
 
 def current_url(store: Store, dataset: Dataset) -> str:

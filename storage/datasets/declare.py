@@ -65,7 +65,7 @@ def _taken(
 
 def _archives_of_other(job: Job, edition: Edition, download: Download) -> Iterable[Known]:
     preparation = load_competition(job).declare(download, edition, job.params)
-    return archives_of([Task(*each) for each in preparation.operations()])
+    return archives_of([Task(*operation) for operation in preparation.operations()])
 
 
 Folding = Callable[[str], str]
@@ -121,9 +121,9 @@ def _require_no_file_as_folder(tree: Tree) -> None:
 
 
 def _require_distinct(tree: Tree, folding: Folding) -> None:
-    found: dict[str, str] = {}
+    paths: dict[str, str] = {}
     for path in _with_folders(tree.operations):
-        other = found.setdefault(folding(path), path)
+        other = paths.setdefault(folding(path), path)
         if other != path:
             raise BadCompetition(
                 f"{tree.part}/ would have both {shown(other)} and {shown(path)}, which this disk takes for the same; "

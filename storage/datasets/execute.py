@@ -17,15 +17,15 @@ from competitions.preparing.download import Download
 from storage.datasets.archives import Containers, Passing, Takers, begun, build, takers_of
 from storage.datasets.manifest import Columns, Done, columns_of, joined
 from storage.datasets.plan import Copies, Same, Several, Task, Work, by_pass, pass_of
-from storage.writers import IN_FLIGHT, UPLOADS, WHOLE, Destination, HashingWriter, Written
+from storage.writers import MAX_BYTES_IN_FLIGHT, MAX_TRANSFERS, MAX_WHOLE_BYTES, Destination, HashingWriter, Written
 
 if TYPE_CHECKING:
     from storage.datasets.job import Preparable
 
-TIME = 315532800
+HIDDEN_MTIME = 315532800
 """The modification time of hidden files, as in zip archives: 1980-01-01 in seconds since 1970."""
-_OPEN = 20  # archives that are written at the same time
-_SMALL = 1 << 20  # files up to this size are read whole and written in one call
+MAX_OPEN_ARCHIVES = 20  # archives that are written at the same time
+MAX_SMALL_BYTES = 1 << 20  # files up to this size are read whole and written in one call
 
 
 def execute(
@@ -45,8 +45,8 @@ def execute(
             done.append(_write_together(among, [task, *others], destination))
         elif among is not None:
             some = [task, *others]
-            for start in range(0, len(some), _OPEN):
-                done += _take_together(among, some[start : start + _OPEN], download, destination)
+            for start in range(0, len(some), MAX_OPEN_ARCHIVES):
+                done += _take_together(among, some[start : start + MAX_OPEN_ARCHIVES], download, destination)
         elif isinstance(task, Copies):
             done.append(_copied(task, download.view(task.archive).container, destination))
         elif isinstance(task, Same):
@@ -74,16 +74,16 @@ def _copy(copies: Copies, container: Container, destination: Destination) -> lis
         return _stream(copies, container, destination)
     if copies.hidden:
         return _hide(copies, container, destination)
-    if max(copies.sizes) <= _SMALL:
+    if max(copies.sizes) <= MAX_SMALL_BYTES:
         return _put(copies, container, destination)
-    small = [row for row, size in enumerate(copies.sizes) if size <= _SMALL]
-    large = [row for row, size in enumerate(copies.sizes) if size > _SMALL]
+    small = [row for row, size in enumerate(copies.sizes) if size <= MAX_SMALL_BYTES]
+    large = [row for row, size in enumerate(copies.sizes) if size > MAX_SMALL_BYTES]
     written = dict(zip(small, _put(copies.at(small), container, destination), strict=True))
     written |= zip(large, _stream(copies.at(large), container, destination), strict=True)
     return [written[row] for row in range(len(copies.names))]
 
 
-def _places(copies: Copies) -> Iterator[tuple[str, str, bool]]:
+def _targets(copies: Copies) -> Iterator[tuple[str, str, bool]]:
     """Yield (name below the prepared directory, member, whether to compute its MD5) of each row."""
     checked = set(copies.checked)
     for row, (part, path, name) in enumerate(zip(copies.parts, copies.paths, copies.names, strict=True)):
@@ -93,43 +93,43 @@ def _places(copies: Copies) -> Iterator[tuple[str, str, bool]]:
 def _link(copies: Copies, container: DirectoryContainer, destination: Destination) -> list[Written]:
     root = str(container.root)
     done = []
-    for place, name, md5 in _places(copies):
+    for target, name, md5 in _targets(copies):
         source = f"{root}/{name}"
-        written = destination.link(place, source, md5)
+        written = destination.link(target, source, md5)
         if written is None:
             with open(source, "rb") as file:  # noqa: PTH123
-                written = destination.copy(place, file, md5)
+                written = destination.copy(target, file, md5)
         done.append(written)
     return done
 
 
 def _put(copies: Copies, container: ZipContainer, destination: Destination) -> list[Written]:
-    return [destination.put(place, container.read(name), md5) for place, name, md5 in _places(copies)]
+    return [destination.put(target, container.read(name), md5) for target, name, md5 in _targets(copies)]
 
 
 def _hide(copies: Copies, container: ZipContainer, destination: Destination) -> list[Written]:
     done = []
-    for size, (place, name, md5) in zip(copies.sizes, _places(copies), strict=True):
-        if size <= _SMALL:
-            done.append(destination.put(place, container.read(name), md5))
+    for size, (target, name, md5) in zip(copies.sizes, _targets(copies), strict=True):
+        if size <= MAX_SMALL_BYTES:
+            done.append(destination.put(target, container.read(name), md5))
         else:
             with container.open(name) as file:
-                done.append(destination.copy(place, file, md5, size))
-        os.utime(destination.path(place), (TIME, TIME))
+                done.append(destination.copy(target, file, md5, size))
+        os.utime(destination.path(target), (HIDDEN_MTIME, HIDDEN_MTIME))
     return done
 
 
 def _stream(copies: Copies, container: Container, destination: Destination) -> list[Written]:
     wanted: dict[str, list[tuple[int, str, bool]]] = defaultdict(list)
-    for row, (place, name, md5) in enumerate(_places(copies)):
-        wanted[name].append((row, place, md5))
+    for row, (target, name, md5) in enumerate(_targets(copies)):
+        wanted[name].append((row, target, md5))
     done: dict[int, Written] = {}
     for name, file in container.stream(wanted):
         (row, first, md5), *others = wanted[name]
         done[row] = destination.copy(first, file, md5, copies.sizes[row])
-        for row, place, md5 in others:  # a sequential container yields a member's bytes only once
-            with destination.fs.open(destination.path(first), "rb") as again:
-                done[row] = destination.copy(place, again, md5, copies.sizes[row])
+        for row, target, md5 in others:  # a sequential container yields a member's bytes only once
+            with destination.fs.open(destination.path(first), "rb") as first_copy:
+                done[row] = destination.copy(target, first_copy, md5, copies.sizes[row])
     return [done[row] for row in range(len(copies.names))]
 
 
@@ -137,7 +137,7 @@ def _upload(copies: Copies, container: Container, destination: Destination) -> l
     """Copy to an object store. While some files are uploaded, the next ones are read."""
     uploads = _random_uploads if container.random_access else _sequential_uploads
     calls = uploads(copies, container, destination)
-    done = dict(bounded_map(calls, count=UPLOADS, total=IN_FLIGHT))
+    done = dict(bounded_map(calls, count=MAX_TRANSFERS, total=MAX_BYTES_IN_FLIGHT))
     return [done[row] for row in range(len(copies.names))]
 
 
@@ -146,22 +146,22 @@ _Uploads = Iterator[tuple[int, Callable[[], tuple[int, Written]]]]
 
 
 def _random_uploads(copies: Copies, container: Container, destination: Destination) -> _Uploads:
-    def put(row: int, place: str, data: bytes, md5: bool) -> tuple[int, Written]:
-        return row, destination.put(place, data, md5)
+    def put(row: int, target: str, data: bytes, md5: bool) -> tuple[int, Written]:
+        return row, destination.put(target, data, md5)
 
-    def copy(row: int, place: str, name: str, md5: bool) -> tuple[int, Written]:
+    def copy(row: int, target: str, name: str, md5: bool) -> tuple[int, Written]:
         with container.open(name) as file:
-            if copies.sizes[row] <= WHOLE:
-                return row, destination.put(place, file.read(), md5)
-            return row, destination.copy(place, file, md5, copies.sizes[row])
+            if copies.sizes[row] <= MAX_WHOLE_BYTES:
+                return row, destination.put(target, file.read(), md5)
+            return row, destination.copy(target, file, md5, copies.sizes[row])
 
-    for row, (place, name, md5) in enumerate(_places(copies)):
+    for row, (target, name, md5) in enumerate(_targets(copies)):
         size = copies.sizes[row]
-        if size <= WHOLE and not isinstance(container, DirectoryContainer | RemoteDirectory):
+        if size <= MAX_WHOLE_BYTES and not isinstance(container, DirectoryContainer | RemoteDirectory):
             # Read here, in storage order, because the threads would share one stream of the archive.
-            yield size, partial(put, row, place, _content(container, name), md5)
+            yield size, partial(put, row, target, _content(container, name), md5)
         else:
-            yield min(size, WHOLE), partial(copy, row, place, name, md5)
+            yield min(size, MAX_WHOLE_BYTES), partial(copy, row, target, name, md5)
 
 
 def _content(container: Container, name: str) -> bytes:
@@ -172,8 +172,8 @@ def _content(container: Container, name: str) -> bytes:
 
 
 def _sequential_uploads(copies: Copies, container: Container, destination: Destination) -> _Uploads:
-    def put(row: int, place: str, data: bytes, md5: bool) -> tuple[int, Written]:
-        return row, destination.put(place, data, md5)
+    def put(row: int, target: str, data: bytes, md5: bool) -> tuple[int, Written]:
+        return row, destination.put(target, data, md5)
 
     def copied(row: int, written: Written) -> tuple[int, Written]:
         return row, written
@@ -181,30 +181,33 @@ def _sequential_uploads(copies: Copies, container: Container, destination: Desti
     wanted: dict[str, list[int]] = defaultdict(list)
     for row, name in enumerate(copies.names):
         wanted[name].append(row)
-    places = list(_places(copies))
+    targets = list(_targets(copies))
     for name, file in container.stream(wanted):
         first, *others = wanted[name]
-        if copies.sizes[first] <= WHOLE:
+        if copies.sizes[first] <= MAX_WHOLE_BYTES:
             data = file.read()
             for row in (first, *others):
-                yield len(data), partial(put, row, places[row][0], data, places[row][2])
+                yield len(data), partial(put, row, targets[row][0], data, targets[row][2])
             continue
         # The stream is only valid until the next member. The parts of the object are uploaded concurrently.
-        yield 0, partial(copied, first, destination.copy(places[first][0], file, places[first][2], copies.sizes[first]))
+        yield (
+            0,
+            partial(copied, first, destination.copy(targets[first][0], file, targets[first][2], copies.sizes[first])),
+        )
         for row in others:  # a sequential container yields a member's bytes only once
-            with destination.fs.open(destination.path(places[first][0]), "rb") as again:
-                yield 0, partial(copied, row, destination.copy(places[row][0], again, places[row][2]))
+            with destination.fs.open(destination.path(targets[first][0]), "rb") as first_copy:
+                yield 0, partial(copied, row, destination.copy(targets[row][0], first_copy, targets[row][2]))
 
 
 def _take(same: Same, destination: Destination) -> None:
     source = Destination(same.like)
-    places = zip(same.names, same.rows[0], same.rows[1], strict=True)
-    takes = ((f"{part}/{path}", source.path(name)) for name, part, path in places)
+    targets = zip(same.names, same.rows[0], same.rows[1], strict=True)
+    takes = ((f"{part}/{path}", source.path(name)) for name, part, path in targets)
     if destination.local:
-        for place, path in takes:
-            destination.take(place, path)
+        for target, path in takes:
+            destination.take(target, path)
     else:  # the server copies
-        for _ in bounded_map(((0, partial(destination.take, *each)) for each in takes), count=UPLOADS, total=1):
+        for _ in bounded_map(((0, partial(destination.take, *paths)) for paths in takes), count=MAX_TRANSFERS, total=1):
             pass
 
 

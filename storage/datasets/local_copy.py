@@ -19,9 +19,9 @@ from storage.datasets.verify import read_manifest
 from storage.keys import content_key_of_rows
 from storage.store import Store
 from storage.uses import Continuing
-from storage.writers import IN_FLIGHT, UPLOADS, HashingWriter, StoreError, read_whole
+from storage.writers import MAX_BYTES_IN_FLIGHT, MAX_TRANSFERS, HashingWriter, StoreError, read_whole
 
-_RANGE = 8 << 20  # bytes of one request; larger files are fetched with several requests at a time
+RANGE_BYTES = 8 << 20  # bytes of one request; larger files are fetched with several requests at a time
 
 
 @contextlib.contextmanager
@@ -45,25 +45,25 @@ def local_copy(
         part: "public" or "private".
         cache: cache for the copy; not used with a local store.
         continuing: a run that uses the dataset or the copy even if this process is killed.
-        on_wait: told what is waited for: room, or another process that makes the same copy.
+        on_wait: called with what is waited for: disk space, or another process that makes the same copy.
         within_limit: wait until the copy fits within the cache's limit, see `Cache.use`.
 
     Raises:
         UserError: the dataset is not prepared, or the store's copy is damaged.
     """
-    with use(store, dataset, continuing) as found:
-        here = store.local(store.relative(store.prepared(found)))
+    with use(store, dataset, continuing) as committed:
+        here = store.local(store.relative(store.prepared(committed)))
         if here is not None:
             yield here
             return
-        manifest = read_manifest(store, found)
+        manifest = read_manifest(store, committed)
 
         def files() -> Iterator[tuple[str, int, str]]:
             rows = manifest.rows("part", "path", "bytes", "hash")
             return ((path, size, digest) for of_part, path, size, digest in rows if of_part == part)
 
         def fill(folder: Path) -> None:
-            fetch_all(store, f"{store.prepared(found)}/{part}", files(), folder / part)
+            fetch_all(store, f"{store.prepared(committed)}/{part}", files(), folder / part)
 
         size, digest = sum(size for _, size, _ in files()), content_key_of_rows(part, files())
         with cache.use(
@@ -76,7 +76,7 @@ def local_copy(
             on_wait=on_wait,
         ) as root:
             if part == "public":
-                _lay_texts_beside(store, found, root / part)
+                _lay_texts_beside(store, committed, root / part)
             yield root
 
 
@@ -122,7 +122,7 @@ def fetch_all(store: Store, url: str, files: Iterable[tuple[str, int, str]], fol
     )
     with contextlib.ExitStack() as unfinished:
         draft: _Draft | None = None
-        for file, data in bounded_map(_calls(store.top.fs, todo), count=UPLOADS, total=IN_FLIGHT):
+        for file, data in bounded_map(_calls(store.top.fs, todo), count=MAX_TRANSFERS, total=MAX_BYTES_IN_FLIGHT):
             if data is None:
                 continue
             draft = draft or unfinished.enter_context(_Draft(file))
@@ -140,11 +140,11 @@ _Fetched = tuple[_File, bytes | None]
 def _calls(fs: Any, files: Iterable[_File]) -> Iterator[tuple[int, Callable[[], _Fetched]]]:
     """The requests, with the bytes that each of them holds in memory: small files whole, large ones in ranges."""
     for file in files:
-        if file.bytes <= _RANGE:
+        if file.bytes <= RANGE_BYTES:
             yield file.bytes, partial(_fetch_whole, fs, file)
             continue
-        for start in range(0, file.bytes, _RANGE):
-            size = min(_RANGE, file.bytes - start)
+        for start in range(0, file.bytes, RANGE_BYTES):
+            size = min(RANGE_BYTES, file.bytes - start)
             yield size, partial(_fetch_range, fs, file, start, start + size)
 
 

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-_BATCH = 1 << 15  # rows
+BATCH_ROWS = 1 << 15  # rows
 
 
 class Done(NamedTuple):
@@ -75,5 +75,5 @@ class StoredManifest:
         import pyarrow.parquet as pq
 
         file = pq.ParquetFile(pa.BufferReader(self._content))
-        for batch in file.iter_batches(_BATCH, columns=list(columns)):
+        for batch in file.iter_batches(BATCH_ROWS, columns=list(columns)):
             yield from zip(*(batch[name].to_pylist() for name in columns), strict=True)

@@ -167,17 +167,17 @@ def pass_of(work: Work) -> Pass | str | None:
             labels = {label}
         case _:
             return None
-    found = [label for label in labels if label.endswith(_SEQUENTIAL) and not label.startswith(MADE)]
-    return found[0] if len(found) == 1 else None
+    sequential = [label for label in labels if label.endswith(_SEQUENTIAL) and not label.startswith(MADE)]
+    return sequential[0] if len(sequential) == 1 else None
 
 
 def by_pass(works: Iterable[W]) -> list[list[W]]:
     """The work of one pass together, where the first of it is, and all other work one by one."""
-    found: dict[Pass | str | int, list[W]] = {}
+    groups: dict[Pass | str | int, list[W]] = {}
     for number, work in enumerate(works):
-        among = pass_of(work)
-        found.setdefault(number if among is None else among, []).append(work)
-    return [*found.values()]
+        shared_pass = pass_of(work)
+        groups.setdefault(number if shared_pass is None else shared_pass, []).append(work)
+    return [*groups.values()]
 
 
 class Chunk(NamedTuple):
@@ -228,8 +228,8 @@ def in_storage_order(copies: Copies, container: Container) -> Copies:
     rows = {name: row for row, name in enumerate(copies.names)}
     order = [rows[name] for name in container.sizes if name in rows]
     if len(order) < len(copies.names):  # a member is copied several times, or is missing (a `KeyError`)
-        place = {name: number for number, name in enumerate(container.sizes)}
-        order = sorted(range(len(copies.names)), key=lambda row: place[copies.names[row]])
+        position = {name: number for number, name in enumerate(container.sizes)}
+        order = sorted(range(len(copies.names)), key=lambda row: position[copies.names[row]])
     return copies.at(order)
 
 
@@ -282,7 +282,7 @@ def pack(task: Task | Copies | Same | Several) -> list[Any]:
     if isinstance(task, Same):
         return ["same", *task]
     if isinstance(task, Several):
-        return ["several", [pack(each) for each in task.tasks]]
+        return ["several", [pack(subtask) for subtask in task.tasks]]
     part, path, operation, md5 = task
     match operation:
         case Archive(kind, entries, stored, folders):
@@ -303,7 +303,7 @@ def unpack(packed: list[Any]) -> Task | Copies | Same | Several:
     if kind == "same":
         return Same(*rest)
     if kind == "several":
-        return Several([each for each in map(unpack, rest[0]) if not isinstance(each, Several)])
+        return Several([subtask for subtask in map(unpack, rest[0]) if not isinstance(subtask, Several)])
     if kind == "archive":
         part, path, md5, suffix, names, members, stored, folders = rest
         entries = tuple(zip(names, map(Member, *members), strict=True)) if names else ()

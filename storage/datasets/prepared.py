@@ -22,15 +22,15 @@ from storage.store import Store
 
 def committed_key(store: Store, dataset: Dataset) -> str | None:
     """The key of the dataset, or of the current one if it has no key; None if there is no such complete dataset."""
-    found = find(store, dataset)
-    return found.key if found else None
+    committed = find(store, dataset)
+    return committed.key if committed else None
 
 
 def left_out(store: Store, dataset: Dataset) -> list[LeftOut]:
     """What preparing left out of the training data of a dataset; without a key that of the current one."""
-    found = find(store, dataset)
-    marker = read_marker(store, found) if found else None
-    return [LeftOut(**each) for each in (marker or {}).get("left_out", ())]
+    committed = find(store, dataset)
+    marker = read_marker(store, committed) if committed else None
+    return [LeftOut(**counts) for counts in (marker or {}).get("left_out", ())]
 
 
 def left_out_of(store: Store, competition_id: str, editions: Iterable[Edition]) -> str:
@@ -40,10 +40,10 @@ def left_out_of(store: Store, competition_id: str, editions: Iterable[Edition]) 
     nothing out, so that its markers are not read.
     """
     return "; ".join(
-        f"{edition} leaves {each.count:,} of {each.of:,} {each.what} out of train ({each.issue})"
+        f"{edition} leaves {files.count:,} of {files.of:,} {files.what} out of train ({files.issue})"
         for edition in editions
         if edition != "v1"
-        for each in left_out(store, Dataset(edition, competition_id))
+        for files in left_out(store, Dataset(edition, competition_id))
     )
 
 
@@ -58,8 +58,8 @@ def is_prepared(
 ) -> bool:
     """Whether preparing would change nothing: the store has the dataset made of the current download of `source`.
 
-    A dataset that was adopted counts until it is renewed. One made by other code counts if its download is not at hand
-    to make it again: it is used as it is until the operator decides.
+    A dataset that was adopted counts until it is renewed. One made by other code counts if the store lacks its
+    download, so that it cannot be made again: it is used as it is until the operator decides.
 
     Args:
         store: store of the dataset.
@@ -120,11 +120,11 @@ def _made_by_current_code(current: Current) -> bool:
     assert current.dataset is not None
     try:
         return current.made_by(code_of(registry.get(current.dataset.competition_id)))
-    except UserError:  # a competition folder with a mistake; whoever uses it is told
+    except UserError:  # a competition folder with a mistake, which is an error where the competition is used
         return True
 
 
-def answers_to(store: Store, own: Dataset, edition: Edition, what: str) -> Dataset:
+def answers_to(store: Store, own: Dataset, edition: Edition, run: str) -> Dataset:
     """The dataset to grade a run with: in its own edition the one that it was made on, in another the current one.
 
     Where two editions have the same files, both are graded with the same dataset. In another edition with other files,
@@ -134,19 +134,19 @@ def answers_to(store: Store, own: Dataset, edition: Edition, what: str) -> Datas
         store: store of the datasets.
         own: the dataset that the run was made on; without a key it is not known, and the current one is taken.
         edition: edition to grade in.
-        what: the run, for messages.
+        run: name of the run, for messages.
 
     Raises:
         UserError: there is no such dataset.
     """
     if edition == own.edition:
-        found = find(store, own)
-        if found is None and own.key is not None and (now := find(store, replace(own, key=None))):
+        committed = find(store, own)
+        if committed is None and own.key is not None and (now := find(store, replace(own, key=None))):
             raise UserError(
-                f"{what} was made on the dataset {own.key} of {own}, which {store.root} no longer has (now: "
+                f"{run} was made on the dataset {own.key} of {own}, which {store.root} no longer has (now: "
                 f"{now.key}); its submission cannot be graded with other answers: run the agent again"
             )
-        return found or require(store, own)
+        return committed or require(store, own)
     if own.key is not None and _same_files(own, edition) and (shared := find(store, replace(own, edition=edition))):
         return shared
     other = require(store, Dataset(edition, own.competition_id))
@@ -154,7 +154,7 @@ def answers_to(store: Store, own: Dataset, edition: Edition, what: str) -> Datas
     ours = read_current(store, own).own_recipes(own.key)
     if ours and theirs and not any((a.download, a.params) == (b.download, b.params) for a in ours for b in theirs):
         raise UserError(
-            f"{what} was made on a dataset of {own} from another download, or with other parameters, than "
+            f"{run} was made on a dataset of {own} from another download, or with other parameters, than "
             f"the current dataset of {other}; its submission cannot be graded with those answers"
         )
     return other
@@ -165,13 +165,13 @@ def require_consistent(store: Store, named: Dataset) -> None:
 
     Datasets of editions that share their files, or did so once, have one key in both.
     """
-    found = find(store, named)
-    if found is None or found.home == named.edition or _same_files(named, found.home):
+    committed = find(store, named)
+    if committed is None or committed.home == named.edition or _same_files(named, committed.home):
         return
-    if found.key not in keys_of_shared(store, named):
+    if committed.key not in keys_of_shared(store, named):
         raise UserError(
-            f"the dataset {named.key} is one of {replace(found, edition=found.home)}, not of {named}: correct the "
-            "edition or the dataset_key"
+            f"the dataset {named.key} is one of {replace(committed, edition=committed.home)}, not of {named}: correct "
+            "the edition or the dataset_key"
         )
 
 

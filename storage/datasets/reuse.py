@@ -52,12 +52,12 @@ def with_reuse(tasks: Iterable[Task | Copies | Same], manifest: pa.Table, like: 
         if not isinstance(task, Copies):
             yield task
             continue
-        found = _numbers(task, manifest)
-        same = [row for row, number in enumerate(found) if number is not None]
+        numbers = _numbers(task, manifest)
+        same = [row for row, number in enumerate(numbers) if number is not None]
         if same:
-            yield _taken(task.at(same), manifest.take([number for number in found if number is not None]), like)
-        if len(same) < len(found):
-            yield task.at([row for row, number in enumerate(found) if number is None])
+            yield _taken(task.at(same), manifest.take([number for number in numbers if number is not None]), like)
+        if len(same) < len(numbers):
+            yield task.at([row for row, number in enumerate(numbers) if number is None])
 
 
 def with_archives(
@@ -133,8 +133,8 @@ def _row_of(manifest: pa.Table, name: str, *, hashed: bool) -> Columns | None:
 
     part, _, path = name.partition("/")
     rows = manifest.filter(pc.and_(pc.equal(manifest["part"], part), pc.equal(manifest["path"], path)))
-    found = [rows[column].to_pylist() for column in Done._fields[2:]]
-    return None if len(rows) != 1 or (hashed and rows["md5"][0].as_py() is None) else found
+    columns = [rows[column].to_pylist() for column in Done._fields[2:]]
+    return None if len(rows) != 1 or (hashed and rows["md5"][0].as_py() is None) else columns
 
 
 def _numbers(copies: Copies, manifest: pa.Table) -> list[int | None]:
@@ -189,8 +189,8 @@ def difference(job: Job, committed: str) -> str | None:
     known = _read(committed, ignored)
     try:
         declared = manifest_of(table_of(_declared(task)) for task in tasks)
-        if (found := _different_lists(known, declared)) is not None:
-            return found
+        if (listed := _different_lists(known, declared)) is not None:
+            return listed
         made = [task for task in tasks if isinstance(task, Task)]
         wanted = _hashes(known, {task.name for task in made})
         # What is cheap to make comes first: tables, then derived files and archives.

@@ -32,15 +32,16 @@ def use(store: Store, dataset: Dataset, continuing: Continuing | None = None) ->
     Raises:
         UserError: there is no such dataset.
     """
-    found = require(store, dataset)
-    with contextlib.ExitStack() as recorded:
+    committed = require(store, dataset)
+    with contextlib.ExitStack() as record:
         try:
-            recorded.enter_context(_recorded(store, found, continuing))
+            record.enter_context(_recorded(store, committed, continuing))
         except Exception as error:
             if cause_of(error).kind != "refused":
                 raise
-        # Whoever removes a dataset removes its marker first and looks for uses once more: one of both is seen.
-        yield require(store, found)
+        # A process that removes a dataset removes its marker and then looks for uses: it sees this use, or the
+        # marker is missing here.
+        yield require(store, committed)
 
 
 def is_used(store: Store, dataset: Dataset) -> bool:
@@ -64,9 +65,9 @@ def _recorded(store: Store, dataset: Dataset, continuing: Continuing | None) -> 
 def remove_dataset(store: Store, dataset: Dataset) -> bool:
     """Remove a dataset unless somebody uses it; returns whether it was removed. Hold the lease for preparing it.
 
-    The marker goes first: whoever starts to use the dataset records that before looking for the marker, so that either
-    the use is seen here, or the missing marker there. Of a dataset with the files of another edition, only the note
-    that it has them is removed.
+    The marker is removed first. A process that starts to use the dataset records its use before it reads the marker, so
+    that either this process sees the use, or that process misses the marker. Of a dataset with the files of another
+    edition, only the note that it has them is removed.
     """
     if dataset.files_of:
         store.remove(current_url(store, dataset))

@@ -21,9 +21,9 @@ from storage.datasets.manifest import StoredManifest
 from storage.keys import content_key
 from storage.lease import lease, prepare_lease
 from storage.store import Store
-from storage.writers import BLOCK
+from storage.writers import BLOCK_BYTES
 
-_NAMED = 1_000  # damaged files that are named, at most
+MAX_NAMED_FILES = 1_000  # damaged files that are named, at most
 VERIFIED = "verified.json"
 _TABLES = (".csv", ".tsv", ".json", ".jsonl", ".parquet", ".bson")
 
@@ -63,14 +63,14 @@ def check_dataset(store: Store, dataset: Dataset, competition: Preparable) -> in
     a damaged dataset is removed, so that no reader finds it and the next preparation writes its files again; they have
     the same bytes, so agents that still read the others are not disturbed.
     """
-    found = require(store, dataset)
-    result = verify(store, found, competition)
+    committed = require(store, dataset)
+    result = verify(store, committed, competition)
     if result.damaged:
-        with lease(store, prepare_lease(found)):
-            result = verify(store, found, competition)  # another process may have mended it meanwhile
+        with lease(store, prepare_lease(committed)):
+            result = verify(store, committed, competition)  # another process may have repaired it meanwhile
             if result.damaged:
-                store.remove(f"{store.prepared(found)}/{VERIFIED}")
-                store.remove(f"{store.prepared(found)}/{MARKER}")
+                store.remove(f"{store.prepared(committed)}/{VERIFIED}")
+                store.remove(f"{store.prepared(committed)}/{MARKER}")
     if result.damaged:
         raise ChecksumMismatch(
             f"{dataset.competition_id}: {listed(result.damaged)} missing or of the wrong size; run prepare again"
@@ -80,16 +80,16 @@ def check_dataset(store: Store, dataset: Dataset, competition: Preparable) -> in
             f"{dataset.competition_id}: {listed(result.different)} differ from the published benchmark; check that the "
             "download is the right one, or pass --skip-verification to use the files"
         )
-    if not is_verified(store, found, competition):
-        store.write_json(f"{store.prepared(found)}/{VERIFIED}", verified_record(found, competition))
+    if not is_verified(store, committed, competition):
+        store.write_json(f"{store.prepared(committed)}/{VERIFIED}", verified_record(committed, competition))
     return result.compared
 
 
 def is_verified(store: Store, dataset: Dataset, competition: Preparable) -> bool:
     """Whether the dataset with this key has passed `check_dataset` with the present checksums of the competition."""
-    found = find(store, dataset)
-    record = store.read_json(f"{store.prepared(found)}/{VERIFIED}") if found else None
-    return found is not None and record is not None and record == verified_record(found, competition)
+    committed = find(store, dataset)
+    record = store.read_json(f"{store.prepared(committed)}/{VERIFIED}") if committed else None
+    return committed is not None and record is not None and record == verified_record(committed, competition)
 
 
 def verified_record(dataset: Dataset, competition: Preparable) -> dict[str, Any]:
@@ -111,7 +111,7 @@ def verify(store: Store, dataset: Dataset, competition: Preparable) -> Verificat
     root = store.relative(store.prepared(dataset))
     stored = _stored(store, root)
     for path, size, md5 in manifest_rows(store, dataset):
-        intact = len(damaged) >= _NAMED or stored.has(path, size)
+        intact = len(damaged) >= MAX_NAMED_FILES or stored.has(path, size)
         if not intact:
             damaged.append(path)
         if path in missing:
@@ -148,11 +148,11 @@ def md5s_of_tables(store: Store, dataset: Dataset, known: Container[str] = ()) -
 
 
 def _md5(store: Store, path: str) -> str:
-    found = hashlib.md5()
+    digest = hashlib.md5()
     with store.top.fs.open(store.top.path(path), "rb") as file:
-        while piece := file.read(8 * BLOCK):
-            found.update(piece)
-    return found.hexdigest()
+        while piece := file.read(8 * BLOCK_BYTES):
+            digest.update(piece)
+    return digest.hexdigest()
 
 
 class _Stored(Protocol):

@@ -31,7 +31,7 @@ DECLARING_BYTES = 5 << 30
 """Memory limit from which a worker may declare: 4 GiB for the tables, and Dask pauses a worker at 80 % of its limit."""
 
 _ROOT = Path(__file__).parents[2]
-_ROOMS = ("common", "competitions", "storage")
+_PACKAGES = ("common", "competitions", "storage")
 # Libraries that decide which bytes a prepare.py writes, with the names of their modules.
 _LIBRARIES = {"numpy": "numpy", "pandas": "pandas", "pyarrow": "pyarrow", "scikit-learn": "sklearn"}
 PRELOADED = (
@@ -66,21 +66,21 @@ class Environment:
         if mine == self:
             return
         theirs = dict(self.versions)
-        found = [
+        differences = [
             f"{name} {version} instead of {theirs.get(name, 'none')}"
             for name, version in mine.versions
             if version != theirs.get(name)
         ]
-        what = ", ".join(found) or "other code than this process"
-        raise UserError(f"a Dask worker on {socket.gethostname()} has imported {what}; restart the workers")
+        imported = ", ".join(differences) or "other code than this process"
+        raise UserError(f"a Dask worker on {socket.gethostname()} has imported {imported}; restart the workers")
 
 
 @cache  # global, because modules are imported once a process
 def environment() -> Environment:
     """The environment of this process. The first call decides, so that it should come soon after the imports."""
     digest = hashlib.blake2b(digest_size=8)
-    for room in _ROOMS:
-        for path in sorted((_ROOT / room).rglob("*.py")):
+    for package in _PACKAGES:
+        for path in sorted((_ROOT / package).rglob("*.py")):
             name = path.relative_to(_ROOT).as_posix()
             if not name.startswith("competitions/catalog/"):  # compared for each job, see `storage.datasets.job`
                 digest.update(name.encode() + b"\0" + path.read_bytes() + b"\0")

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from common.cloning import clone
 from competitions.preparing.archives.zips import ZipContainer
 from competitions.preparing.download import Download
-from storage.datasets.execute import TIME
+from storage.datasets.execute import HIDDEN_MTIME
 from storage.datasets.plan import Copies, Same, Task
 
 if TYPE_CHECKING:
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 _TEST = "test"
 """What is in the path of the files whose labels are hidden."""
-_AT_ONCE = 1_000
-"""Files that exist twice for a moment. Later ones may get inodes of earlier ones, of which only the lot is known."""
+BATCH_FILES = 1_000
+"""Files that are replaced together. Later ones may get inodes of earlier ones, which shows only the batch of these."""
 
 
 def written_in_order(tasks: Iterable[Task | Copies | Same], download: Download) -> list[Task | Copies | Same]:
@@ -47,10 +47,10 @@ def written_in_order(tasks: Iterable[Task | Copies | Same], download: Download) 
         for top in {*tops} - {""}:
             origins[top].add(task.archive if isinstance(task, Copies) else None)
     apart = {top for top, (label, *others) in origins.items() if not others and _in_any_order(label, download)}
-    found: list[Task | Copies | Same] = []
+    works: list[Task | Copies | Same] = []
     for task, tops in zip(tasks, folders, strict=True):
-        found += _set_apart(task, tops, apart) if isinstance(task, Copies) else [task]
-    return found
+        works += _set_apart(task, tops, apart) if isinstance(task, Copies) else [task]
+    return works
 
 
 def _in_any_order(label: str | None, download: Download) -> bool:
@@ -110,7 +110,7 @@ def remove_traces(destination: Destination, manifest: pa.Table) -> int:
     tops = [top for top in paths if _disordered(sources[top])]
     names = [destination.path(f"public/{path}") for top in tops for path in paths[top]]
     moved = [name for name in names if not _in_order(name)]
-    lots = -(-len(moved) // _AT_ONCE)
+    lots = -(-len(moved) // BATCH_FILES)
     for lot in range(lots):  # of equal sizes: what a last one of a few files had would stay free, and tell of these
         _make_again(destination, moved[len(moved) * lot // lots : len(moved) * (lot + 1) // lots])
     return len(moved)
@@ -119,7 +119,7 @@ def remove_traces(destination: Destination, manifest: pa.Table) -> int:
 def _in_order(path: str) -> bool:
     """Whether a file was written in the order of names: it has the time of such files, and no other name."""
     stat = os.stat(path)  # noqa: PTH116
-    return stat.st_mtime == TIME and stat.st_nlink == 1
+    return stat.st_mtime == HIDDEN_MTIME and stat.st_nlink == 1
 
 
 def _disordered(sources: list[str]) -> bool:
@@ -138,7 +138,7 @@ def _make_again(destination: Destination, paths: list[str]) -> None:
             if not cloning:
                 shutil.copyfile(path, draft)
         for path in paths:
-            os.utime(drafts[path], (TIME, TIME))
+            os.utime(drafts[path], (HIDDEN_MTIME, HIDDEN_MTIME))
             os.replace(drafts.pop(path), path)  # noqa: PTH105
     except BaseException:
         for draft in drafts.values():

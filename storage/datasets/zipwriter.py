@@ -12,7 +12,7 @@ from isal import isal_zlib
 
 from competitions.preparing.archives.zipdirectory import Entry
 from competitions.preparing.archives.zips import Buffer
-from storage.writers import BLOCK, HashingWriter
+from storage.writers import BLOCK_BYTES, HashingWriter
 
 _MODE = 0o644 << 16
 _TIME = (1980, 1, 1, 0, 0, 0)
@@ -25,7 +25,7 @@ class ZipWriter:
 
     def __init__(self, sink: HashingWriter) -> None:
         # Combines small members into large writes.
-        self._buffer = io.BufferedWriter(sink, BLOCK)
+        self._buffer = io.BufferedWriter(sink, BLOCK_BYTES)
         self._zip: Any = zipfile.ZipFile(self._buffer, "w", allowZip64=True)
 
     def add(self, name: str, pieces: Iterable[Buffer], stored: bool) -> None:

@@ -17,9 +17,9 @@ from competitions.errors import DownloadError
 from competitions.preparing.archives.containers import open_container
 from storage.sources import RemoteSource, Report, Source, SourceChanged
 from storage.store import Store
-from storage.writers import BLOCK, HashingWriter, Written
+from storage.writers import BLOCK_BYTES, HashingWriter, Written
 
-_RESTARTS = 3
+MAX_RESTARTS = 3
 
 
 class DownloadRecord(TypedDict):
@@ -119,7 +119,7 @@ def _left_without_record(store: Store, competition: Competition, report: Report)
         open(os.devnull, "wb", buffering=0) as nowhere,  # noqa: PTH123
     ):
         hashing = HashingWriter(nowhere, md5=True)
-        shutil.copyfileobj(file, hashing, BLOCK)
+        shutil.copyfileobj(file, hashing, BLOCK_BYTES)
     if hashing.written().md5 != expected:
         return None
     store.remove(store.url("raw", competition.id, "partial"))
@@ -180,7 +180,7 @@ def _streamed(
 ) -> Written:
     """Stream from the network to a remote store. The object becomes visible when size and MD5 have been verified."""
     assert isinstance(source, RemoteSource)
-    for _ in range(_RESTARTS):
+    for _ in range(MAX_RESTARTS):
         report("fetching")
         try:
             # A generous estimate, because the size in the facts is approximate.

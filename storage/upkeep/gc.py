@@ -19,63 +19,63 @@ from storage.datasets.prepared import committed_key
 from storage.datasets.uses import is_used, remove_dataset
 from storage.lease import download_lease, lease, prepare_lease, run_lease
 from storage.runs.checkpoints import Checkpoints, abandoned
-from storage.sources.wants import wanted
+from storage.sources.archive_references import referencing_editions
 from storage.store import Store
 from storage.upkeep.space import PARSED_ANSWERS, DiskUsage, State, usage_of_datasets, usage_of_machine, usage_of_store
 
-_ABANDONED = timedelta(days=1)  # age at which a multipart upload is considered abandoned
+ABANDONED_AGE = timedelta(days=1)  # age at which a multipart upload is considered abandoned
 
 
-def raw_archives(store: Store, found: Iterable[DiskUsage], dry: bool) -> Iterator[DiskUsage]:
+def raw_archives(store: Store, items: Iterable[DiskUsage], dry: bool) -> Iterator[DiskUsage]:
     """Remove archives of prepared competitions, unless another edition is to be prepared from them.
 
     An edition whose preparation was interrupted counts as one that is to be prepared. Download records are kept, so
     nothing is prepared again.
     """
-    found = list(found)
-    datasets = [(each.dataset.competition_id, each.state) for each in found if each.dataset is not None]
+    items = list(items)
+    datasets = [(item.dataset.competition_id, item.state) for item in items if item.dataset is not None]
     done = {name for name, state in datasets if state == "complete"}
     done -= {name for name, state in datasets if state == "incomplete"}
-    for each in found:
-        if each.kind != "raw" or each.name not in done:
+    for item in items:
+        if item.kind != "raw" or item.name not in done:
             continue
-        with _unused(store, each.name) as free:  # what `found` says may have changed until now
-            path = store.top.path(store.relative(store.raw(each.name)))
-            prepared = any(committed_key(store, Dataset(edition, each.name)) for edition in EDITIONS)
-            if free and prepared and not wanted(store, each.name) and store.top.fs.exists(path):
-                archive = DiskUsage("raw", each.name, store.raw(each.name), store.top.fs.size(path), 1)
+        with _unused(store, item.name) as free:  # what `items` say may have changed until now
+            path = store.top.path(store.relative(store.raw(item.name)))
+            prepared = any(committed_key(store, Dataset(edition, item.name)) for edition in EDITIONS)
+            if free and prepared and not referencing_editions(store, item.name) and store.top.fs.exists(path):
+                archive = DiskUsage("raw", item.name, store.raw(item.name), store.top.fs.size(path), 1)
                 if not dry:
                     store.remove(archive.where)
                 yield archive
 
 
-def edition_datasets(store: Store, found: Iterable[DiskUsage], edition: Edition, dry: bool) -> Iterator[DiskUsage]:
+def edition_datasets(store: Store, items: Iterable[DiskUsage], edition: Edition, dry: bool) -> Iterator[DiskUsage]:
     """Remove all datasets of an edition, complete or not. Yields those that are in use too, with that state.
 
     One that another edition shares is in use by it.
     """
-    for each in found:
-        if each.dataset is not None and each.dataset.edition == edition:
-            yield from _dataset(store, each, ("complete", "old", "incomplete"), dry)
+    for item in items:
+        if item.dataset is not None and item.dataset.edition == edition:
+            yield from _dataset(store, item, ("complete", "old", "incomplete"), dry)
 
 
-def old_datasets(store: Store, found: Iterable[DiskUsage], edition: Edition | None, dry: bool) -> Iterator[DiskUsage]:
+def old_datasets(store: Store, items: Iterable[DiskUsage], edition: Edition | None, dry: bool) -> Iterator[DiskUsage]:
     """Remove complete datasets that are no longer current, of an edition or of all; as `edition_datasets`.
 
     Runs made on them can no longer be graded.
     """
-    for each in found:
-        if each.dataset is not None and each.state == "old" and edition in (None, each.dataset.edition):
-            yield from _dataset(store, each, ("old",), dry)
+    for item in items:
+        if item.dataset is not None and item.state == "old" and edition in (None, item.dataset.edition):
+            yield from _dataset(store, item, ("old",), dry)
 
 
-def orphans(store: Store, found: Iterable[DiskUsage], dry: bool) -> Iterator[DiskUsage]:
+def orphans(store: Store, items: Iterable[DiskUsage], dry: bool) -> Iterator[DiskUsage]:
     """Remove incomplete datasets and downloads that no process is working on, and abandoned uploads and checkpoints."""
-    for each in found:
-        if each.dataset is not None and each.state == "incomplete":
-            yield from _dataset(store, each, ("incomplete",), dry)
-        elif each.kind == "raw":
-            yield from _partial_download(store, each.name, dry)
+    for item in items:
+        if item.dataset is not None and item.state == "incomplete":
+            yield from _dataset(store, item, ("incomplete",), dry)
+        elif item.kind == "raw":
+            yield from _partial_download(store, item.name, dry)
     for folder in abandoned(store):
         kept = Checkpoints(folder)
         size, files = kept.usage()
@@ -87,13 +87,13 @@ def orphans(store: Store, found: Iterable[DiskUsage], dry: bool) -> Iterator[Dis
 
 def local_copies(cache: Cache, scratch: Path, dry: bool) -> Iterator[DiskUsage]:
     """Remove local copies of prepared data that are not in use, and parsed answers, which are mapped by their users."""
-    for each in usage_of_machine(scratch, cache):
-        if each.where == str(parsed := scratch / PARSED_ANSWERS):
+    for item in usage_of_machine(scratch, cache):
+        if item.where == str(parsed := scratch / PARSED_ANSWERS):
             if not dry:
                 shutil.rmtree(parsed, ignore_errors=True)
-            yield each
-        elif each.kind == "cache" and each.state != "in use" and (dry or cache.remove(each.where)):
-            yield each
+            yield item
+        elif item.kind == "cache" and item.state != "in use" and (dry or cache.remove(item.where)):
+            yield item
     for trash in cache.folder.glob(".trash-*"):
         size = sum(sizes_on_disk(str(trash)))
         if not dry:
@@ -106,9 +106,9 @@ def everything(store: Store) -> list[DiskUsage]:
     return list(usage_of_store(store))
 
 
-def _dataset(store: Store, each: DiskUsage, states: Container[State], dry: bool) -> Iterator[DiskUsage]:
+def _dataset(store: Store, item: DiskUsage, states: Container[State], dry: bool) -> Iterator[DiskUsage]:
     """Remove a dataset if it still has one of the states, nobody prepares it, and nobody uses it."""
-    dataset = each.dataset
+    dataset = item.dataset
     assert dataset is not None
     with lease(store, prepare_lease(dataset), wait=False) as mine:
         if mine is None:
@@ -152,7 +152,7 @@ def _unfinished_uploads(store: Store, dry: bool) -> Iterator[DiskUsage]:
     bucket, prefix, _ = fs.split_path(store.top.root)
     below = f"{prefix}/" if prefix else ""
     for upload in list(_uploads(fs, bucket, below)):
-        if datetime.now(UTC) - upload["Initiated"] < _ABANDONED:
+        if datetime.now(UTC) - upload["Initiated"] < ABANDONED_AGE:
             continue
         with contextlib.ExitStack() as held:
             leases = _leases_of(upload["Key"].removeprefix(below))
@@ -190,6 +190,6 @@ def _leases_of(path: str) -> list[str]:
 @contextlib.contextmanager
 def _unused(store: Store, competition_id: str) -> Iterator[bool]:
     """Yield whether no process downloads or prepares a competition. If so, none can start during the block."""
-    names = [download_lease(competition_id), *(prepare_lease(Dataset(each, competition_id)) for each in EDITIONS)]
+    names = [download_lease(competition_id), *(prepare_lease(Dataset(edition, competition_id)) for edition in EDITIONS)]
     with contextlib.ExitStack() as held:
         yield all(held.enter_context(lease(store, name, wait=False)) for name in names)

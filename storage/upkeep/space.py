@@ -46,9 +46,9 @@ def usage_of_store(store: Store) -> Iterator[DiskUsage]:
         yield _listed(store, "runs", folder, f"runs/{folder}")
     kinds: tuple[Kind, ...] = ("tables", "reports", "locks", "live", "checkpoints")
     for kind in kinds:
-        found = _listed(store, kind, "", kind)
-        if found.files:
-            yield found
+        usage = _listed(store, kind, "", kind)
+        if usage.files:
+            yield usage
 
 
 def usage_of_machine(scratch: Path, cache: Cache) -> Iterator[DiskUsage]:
@@ -78,8 +78,8 @@ def usage_of_datasets(store: Store, edition: Edition, competition_id: str) -> It
             yield DiskUsage("prepared", name, where, marker["bytes"], marker["files"], state, dataset)
             continue
         where = store.prepared(dataset)
-        found = _sizes(store.top.fs, store.top.path(store.relative(where)))
-        yield DiskUsage("prepared", name, where, *_total(found), "incomplete", dataset)
+        sizes = _sizes(store.top.fs, store.top.path(store.relative(where)))
+        yield DiskUsage("prepared", name, where, *_total(sizes), "incomplete", dataset)
 
 
 def _listed(store: Store, kind: Kind, name: str, where: str, state: State = "") -> DiskUsage:
@@ -89,9 +89,9 @@ def _listed(store: Store, kind: Kind, name: str, where: str, state: State = "") 
 def _sizes(fs: Any, path: str) -> Iterator[int]:
     """The sizes of the files in a folder, or that of a file; nothing if neither is there."""
     with contextlib.suppress(FileNotFoundError):
-        found = fs.info(path)
-        if found["type"] == "file":
-            yield found["size"]
+        info = fs.info(path)
+        if info["type"] == "file":
+            yield info["size"]
         yield from sizes_below(fs, path)
 
 

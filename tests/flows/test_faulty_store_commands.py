@@ -49,7 +49,7 @@ FAULTS: dict[str, Callable[[FaultyBucket], Any]] = {
 @pytest.fixture
 def store(faulty_s3: FaultyBucket, monkeypatch: pytest.MonkeyPatch) -> Store:
     """A store with a dataset and a run, behind the proxy, with clients that give up at once."""
-    monkeypatch.setattr(remote, "_PATIENT", {**remote._QUICK, "retries": {"max_attempts": 0}})
+    monkeypatch.setattr(remote, "RETRYING_CLIENT", {**remote.QUICK_CLIENT, "retries": {"max_attempts": 0}})
     monkeypatch.setattr(S3FileSystem, "retries", 1)
     opened = Store.require_usable
     monkeypatch.setattr(Store, "require_usable", lambda own, **how: opened(own, **{**how, "patience": 0.0}))

@@ -32,9 +32,9 @@ def server() -> Iterator[socket.socket]:
 @pytest.fixture
 def store(server: socket.socket, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
     """A store on a server that is silent, with clients of little patience."""
-    impatient = {**remote._QUICK, "retries": {"max_attempts": 0}, "connect_timeout": 1, "read_timeout": 1}
-    monkeypatch.setattr(remote, "_PATIENT", impatient)
-    monkeypatch.setattr(remote, "_QUICK", impatient)
+    impatient = {**remote.QUICK_CLIENT, "retries": {"max_attempts": 0}, "connect_timeout": 1, "read_timeout": 1}
+    monkeypatch.setattr(remote, "RETRYING_CLIENT", impatient)
+    monkeypatch.setattr(remote, "QUICK_CLIENT", impatient)
     monkeypatch.setattr(S3FileSystem, "retries", 1)
     monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{server.getsockname()[1]}")
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
@@ -80,7 +80,7 @@ def test_a_request_ends(store: Store, request_: Callable[[Any], Any]) -> None:
 
 
 def test_a_request_ends_whose_content_is_not_taken(consenting: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bounded, "SLOWEST", 20_000_000)
+    monkeypatch.setattr(bounded, "MIN_BYTES_PER_SECOND", 20_000_000)
     with pytest.raises(Unanswered):  # the system takes a few megabytes
         consenting.top.fs.pipe_file("bucket/silent/a", bytes(20_000_000))
 

@@ -250,7 +250,7 @@ def test_who_finds_no_room_waits_for_the_end_of_a_use(cache: Cache) -> None:
         with cache.use("b", "b", 60, bytes_of(60), on_wait=waits):
             assert not (cache.folder / "a").exists()
     assert len(heard) == 1
-    assert "room" in heard[0]
+    assert "space" in heard[0]
 
 
 @pytest.mark.usefixtures("disk")

@@ -37,7 +37,7 @@ def store(faulty_s3: FaultyBucket, monkeypatch: pytest.MonkeyPatch) -> Store:
     """A store behind the proxy, with clients that soon give up by themselves."""
     from s3fs import S3FileSystem
 
-    monkeypatch.setattr(remote, "_PATIENT", remote._QUICK)
+    monkeypatch.setattr(remote, "RETRYING_CLIENT", remote.QUICK_CLIENT)
     monkeypatch.setattr(S3FileSystem, "retries", 2)
     return Store(faulty_s3.url)
 

@@ -185,9 +185,9 @@ class TestInABucket(Everywhere):
 
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Clients that give up at once, and frequent heartbeats."""
-    monkeypatch.setattr(lease_module, "_BEAT_TIMEOUT", 1.0)
-    monkeypatch.setitem(remote._PATIENT, "retries", {"mode": "standard", "max_attempts": 1})
-    monkeypatch.setattr(lease_module, "HEARTBEAT", 0.1)
+    monkeypatch.setattr(lease_module, "BEAT_TIMEOUT_SECONDS", 1.0)
+    monkeypatch.setitem(remote.RETRYING_CLIENT, "retries", {"mode": "standard", "max_attempts": 1})
+    monkeypatch.setattr(lease_module, "HEARTBEAT_SECONDS", 0.1)
 
 
 @pytest.mark.parametrize("effect", ["lose_answer", "repeat"])
@@ -251,8 +251,10 @@ def test_a_pid_that_is_used_again_is_another_process() -> None:
 
 
 def test_who_was_silent_for_too_long_is_told_while_it_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lease_module, "HEARTBEAT", 0.05)
-    monkeypatch.setattr(lease_module, "_LOOK", 2)  # as a machine looks that does not know of its own silence
+    monkeypatch.setattr(lease_module, "HEARTBEAT_SECONDS", 0.05)
+    monkeypatch.setattr(
+        lease_module, "BEATS_BETWEEN_CHECKS", 2
+    )  # as a machine looks that does not know of its own silence
     store, told = Store(str(tmp_path)), threading.Event()
     with lease(store, "work") as mine:
         assert mine is not None

@@ -12,7 +12,7 @@ import pytest
 from blake3 import blake3
 
 from storage import multipart
-from storage.multipart import MAX_BYTES, MAX_PARTS, part_size
+from storage.multipart import MAX_OBJECT_BYTES, MAX_PARTS, part_size
 from storage.writers import Destination
 from tests.s3.fixtures import Bucket, FaultyBucket
 from tests.waiting import until
@@ -23,10 +23,10 @@ MIB = 1 << 20
 SMALLEST = 5 * MIB  # that S3 servers accept, except for the last part
 
 
-@pytest.mark.parametrize("expected", [0, 1, 84 << 30, 450 << 30, 1 << 40, MAX_BYTES])
+@pytest.mark.parametrize("expected", [0, 1, 84 << 30, 450 << 30, 1 << 40, MAX_OBJECT_BYTES])
 def test_ten_thousand_parts_have_room_for_the_largest_object(expected: int) -> None:
     sizes = [part_size(number, expected) for number in range(1, MAX_PARTS + 1)]
-    assert sum(sizes) >= MAX_BYTES, "also if the object is larger than expected"
+    assert sum(sizes) >= MAX_OBJECT_BYTES, "also if the object is larger than expected"
     assert min(sizes) >= SMALLEST
     assert max(sizes) <= 5 << 30
     assert sizes == sorted(sizes)

@@ -229,7 +229,7 @@ class TestAServerThatIsAway:
     ) -> None:
         from storage import remote
 
-        monkeypatch.setattr(remote, "_PATIENT", remote._QUICK)
+        monkeypatch.setattr(remote, "RETRYING_CLIENT", remote.QUICK_CLIENT)
         store = Store(s3.url)
         store.write(store.raw("digits"), bundle("digits"))
         raw, out, calls = store.raw("digits"), store.prepared(DIGITS), []

@@ -20,7 +20,7 @@ from storage.datasets.execute import execute
 from storage.datasets.local_copy import fetch_all
 from storage.datasets.plan import group_copies
 from storage.store import Store
-from storage.writers import IN_FLIGHT, UPLOADS, WHOLE, Destination, StoreError
+from storage.writers import MAX_BYTES_IN_FLIGHT, MAX_TRANSFERS, MAX_WHOLE_BYTES, Destination, StoreError
 from tests.s3.fixtures import Bucket, FaultyBucket
 from tests.waiting import until
 
@@ -71,8 +71,8 @@ def test_files_of_2_mib_are_uploaded_concurrently(faulty_s3: FaultyBucket, tmp_p
 
 
 def test_uploads_have_a_budget_of_bytes(faulty_s3: FaultyBucket, tmp_path: Path) -> None:
-    size, at_once = 12 * MIB, IN_FLIGHT // (12 * MIB)
-    assert size <= WHOLE
+    size, at_once = 12 * MIB, MAX_BYTES_IN_FLIGHT // (12 * MIB)
+    assert size <= MAX_WHOLE_BYTES
     download = scans(tmp_path, 2 * at_once, size, archive=True)
     uploads = faulty_s3.faults.hang("PUT", times=100)
     done: list[list[list[object]]] = []
@@ -88,15 +88,15 @@ def test_uploads_have_a_budget_of_bytes(faulty_s3: FaultyBucket, tmp_path: Path)
 
 def test_the_files_of_a_run_are_uploaded_concurrently(faulty_s3: FaultyBucket, store: Store, tmp_path: Path) -> None:
     files = {}
-    for number in range(UPLOADS):
+    for number in range(MAX_TRANSFERS):
         path = files[f"code/{number}.py"] = tmp_path / f"{number}"
         path.write_text(f"{number}")
     first = faulty_s3.faults.hang("PUT")
     thread = started(lambda: store.put_many(store.url("run"), files))
-    until(lambda: faulty_s3.proxy.count("PUT") == UPLOADS, what="uploads beside one that hangs")
+    until(lambda: faulty_s3.proxy.count("PUT") == MAX_TRANSFERS, what="uploads beside one that hangs")
     first.release()
     thread.join()
-    assert {store.read(store.url("run", name)) for name in files} == {str(n).encode() for n in range(UPLOADS)}
+    assert {store.read(store.url("run", name)) for name in files} == {str(n).encode() for n in range(MAX_TRANSFERS)}
 
 
 class TestFetching:
@@ -114,7 +114,7 @@ class TestFetching:
                 yield "x", len(content), blake3(content).hexdigest()
             raise AssertionError("read to the end")
 
-        gets = faulty_s3.faults.hang("GET", "x$", times=UPLOADS)
+        gets = faulty_s3.faults.hang("GET", "x$", times=MAX_TRANSFERS)
         failed: list[BaseException] = []
 
         def fetch() -> None:
@@ -124,8 +124,11 @@ class TestFetching:
                 failed.append(error)
 
         thread = started(fetch)
-        until(lambda: faulty_s3.proxy.count("GET", "x$") == UPLOADS, what="as many requests as the window has room for")
-        assert listed <= UPLOADS + 1
+        until(
+            lambda: faulty_s3.proxy.count("GET", "x$") == MAX_TRANSFERS,
+            what="as many requests as the window has room for",
+        )
+        assert listed <= MAX_TRANSFERS + 1
         faulty_s3.client.delete_object(Bucket=faulty_s3.name, Key="some/prefix/data/x")
         gets.release()
         thread.join()

@@ -63,7 +63,7 @@ def test_what_a_file_takes_in_parts_is_written_whole(tmp_path: Path) -> None:
     assert sink.taken == b"0123456789"
 
 
-@pytest.mark.parametrize("size", [0, 10, writers.BLOCK - 1, writers.BLOCK, 3 * writers.BLOCK + 5])
+@pytest.mark.parametrize("size", [0, 10, writers.BLOCK_BYTES - 1, writers.BLOCK_BYTES, 3 * writers.BLOCK_BYTES + 5])
 def test_a_link_is_hashed_whole(tmp_path: Path, size: int) -> None:
     data = os.urandom(size)
     (tmp_path / "raw").write_bytes(data)

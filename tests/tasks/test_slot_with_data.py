@@ -90,6 +90,6 @@ def test_a_run_without_room_waits_without_a_slot(store: Store, monkeypatch: pyte
         with slot("agents", AGENTS), slot("agents", AGENTS), slot("agents", AGENTS):
             assert not run.has_slot.is_set()
     assert run.has_slot.wait(60)
-    assert "of room within MLEBENCH_CACHE_LIMIT" in run.waits[0]
+    assert "of space within MLEBENCH_CACHE_LIMIT" in run.waits[0]
     assert [entry.label for entry in local_cache().entries()] != ["other"]
     run.end()

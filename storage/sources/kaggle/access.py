@@ -13,8 +13,8 @@ from competitions import registry
 from storage.sources.source import NETWORK_TIMEOUT
 
 State = Literal["ok", "rules", "refused", "unknown", "no credentials", "unreachable"]
-_AT_ONCE = 4
-_ATTEMPTS = 3
+MAX_REQUESTS = 4
+MAX_ATTEMPTS = 3
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ def access(competition_ids: Iterable[str], timeout: float = NETWORK_TIMEOUT) -> 
     ids = list(competition_ids)
     if not ids:
         return []
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
+    with ThreadPoolExecutor(MAX_REQUESTS) as pool:
         return list(pool.map(partial(_access, timeout=timeout), ids))
 
 
@@ -50,7 +50,7 @@ def _access(competition_id: str, timeout: float) -> Access:
     if competition_id in known and registry.get(competition_id).facts.source != "kaggle":
         return Access(competition_id, "ok", "generated from installed libraries")
     try:
-        retrying(competition_id, page, partial(_ask, competition_id, timeout), policy=Policy(_ATTEMPTS, longest=60))
+        retrying(competition_id, page, partial(_ask, competition_id, timeout), policy=Policy(MAX_ATTEMPTS, longest=60))
     except errors.RulesNotAccepted as error:
         return Access(competition_id, "rules", str(error), errors.rules_page(competition_id))
     except errors.NoCredentials as error:

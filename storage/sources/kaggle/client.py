@@ -28,16 +28,16 @@ def connect(
     """
     from kagglesdk.kaggle_client import KaggleClient
 
-    found = credentials.find()
-    if found is None:
+    credential = credentials.find()
+    if credential is None:
         raise NoCredentials(f"no Kaggle credentials; {CREDENTIALS}")
     logger = logging.getLogger("urllib3.connectionpool")
     if _without_queries not in logger.filters:
         logger.addFilter(_without_queries)
     client = KaggleClient(
-        username=found.username,
-        password=found.key.get_secret_value() if found.key else None,
-        api_token=found.token.get_secret_value() if found.token else None,
+        username=credential.username,
+        password=credential.key.get_secret_value() if credential.key else None,
+        api_token=credential.token.get_secret_value() if credential.token else None,
         user_agent="mlebench-pipeline",
     )
     with client:

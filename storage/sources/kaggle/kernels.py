@@ -45,18 +45,18 @@ def find_kernels(competition_id: str, top: int, timeout: float = NETWORK_TIMEOUT
     """The `top` most voted public Python notebooks and scripts, best first. Raises `KaggleError`."""
     from storage.sources.kaggle.retry import retrying
 
-    found: dict[str, Any] = {}
+    kernels: dict[str, Any] = {}
     page = 1
-    while len(found) < top:
+    while len(kernels) < top:
         answer = retrying(
             competition_id, competition_page(competition_id), partial(_list, competition_id, page, timeout)
         )
-        new = [each for each in answer.kernels or [] if each.ref not in found]
-        found.update((each.ref, each) for each in new if "/" in each.ref and not each.is_private)
+        new = [kernel for kernel in answer.kernels or [] if kernel.ref not in kernels]
+        kernels.update((kernel.ref, kernel) for kernel in new if "/" in kernel.ref and not kernel.is_private)
         if not new:
             break
         page += 1
-    return sorted(found.values(), key=lambda each: -each.total_votes)[:top]
+    return sorted(kernels.values(), key=lambda kernel: -kernel.total_votes)[:top]
 
 
 def pull_kernels(
@@ -75,7 +75,7 @@ def pull_kernels(
     if not chosen:
         raise KaggleError(f"{competition_id}: Kaggle shows no public notebooks; see {_code_page(competition_id)}")
     kernels = [
-        write_kernel(store, competition_id, answer, each) for each, answer in fetch_each(chosen, report, timeout)
+        write_kernel(store, competition_id, answer, kernel) for kernel, answer in fetch_each(chosen, report, timeout)
     ]
     if not kernels:
         raise KaggleError(f"{competition_id}: none of {len(chosen)} notebooks can be pulled")
@@ -112,9 +112,9 @@ def fetch_each(listed: Iterable[T], report: Report, timeout: float) -> Iterator[
 
     Raises `KaggleError` where no notebook can be had: without credentials, or without a connection.
     """
-    for each in listed:
+    for kernel in listed:
         try:
-            yield each, fetch_kernel(each.ref, timeout)
+            yield kernel, fetch_kernel(kernel.ref, timeout)
         except (NoCredentials, Unreachable):
             raise
         except KaggleError as error:

@@ -37,11 +37,11 @@ def fetch_pages(competition_id: str, timeout: float = NETWORK_TIMEOUT) -> list[t
 
     page = competition_page(competition_id)
     answer = retrying(competition_id, page, partial(_list, competition_id, timeout))
-    pages = [(str(each.name), str(each.content or "")) for each in answer.pages or []]
+    pages = [(str(page.name), str(page.content or "")) for page in answer.pages or []]
     useful = [(name, text) for name, text in pages if text.strip() and not name.lower().startswith(_NEVER)]
     if not useful:
         raise KaggleError(f"{competition_id}: Kaggle shows no description; see {page}")
-    return sorted(useful, key=lambda each: _rank(each[0]))
+    return sorted(useful, key=lambda page: _rank(page[0]))
 
 
 def compose(competition: Competition, pages: Iterable[tuple[str, str]]) -> str:

@@ -41,7 +41,7 @@ class Reference:
     sha256: str
 
 
-def references_of(store: Store, competition_id: str) -> list[Reference]:
+def by_competition(store: Store, competition_id: str) -> list[Reference]:
     """The notebooks of a competition that are in the store, most voted first."""
     index = read_index(store, competition_id)
     return [
@@ -61,7 +61,7 @@ def write_references(path: Path, references: Iterable[Reference]) -> None:
     text = io.StringIO()
     writer = csv.DictWriter(text, [field.name for field in fields(Reference)], lineterminator="\n")
     writer.writeheader()
-    writer.writerows(asdict(each) for each in references)
+    writer.writerows(asdict(reference) for reference in references)
     try:
         path.write_text(text.getvalue(), "utf-8")
     except OSError as error:
@@ -74,16 +74,16 @@ def read_references(path: Path) -> dict[str, list[Reference]]:
         rows = list(csv.DictReader(io.StringIO(path.read_text("utf-8"))))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise UserError(f"{path} cannot be read: {error}") from error
-    found: dict[str, list[Reference]] = {}
+    by_competition: dict[str, list[Reference]] = {}
     for number, row in enumerate(rows, 2):
-        each = _parse(row)
-        if each is None:
+        reference = _parse(row)
+        if reference is None:
             columns = ", ".join(field.name for field in fields(Reference))
             raise UserError(f"{path}:{number}: not a reference to a notebook with the columns {columns}")
-        found.setdefault(each.competition_id, []).append(each)
-    if not found:
+        by_competition.setdefault(reference.competition_id, []).append(reference)
+    if not by_competition:
         raise UserError(f"{path} has no references: write some with mlebench kernels --write-references")
-    return found
+    return by_competition
 
 
 def pull_references(
@@ -105,23 +105,26 @@ def pull_references(
         KaggleError: no notebook can be fetched.
     """
     kernels, recorded = [], 0
-    for each, answer in fetch_each(references, report, timeout):
-        if not _same(answer, each) and (older := _recorded(each, timeout)) is not None:
+    for reference, answer in fetch_each(references, report, timeout):
+        if not _same(answer, reference) and (older := _recorded(reference, timeout)) is not None:
             answer = older
         facts = answer.metadata or SimpleNamespace(title="", author="", last_run_time=None)
         listed = SimpleNamespace(
-            ref=each.ref,
-            title=facts.title or each.ref,
-            author=facts.author or each.ref.split("/")[0],
-            total_votes=each.votes,
+            ref=reference.ref,
+            title=facts.title or reference.ref,
+            author=facts.author or reference.ref.split("/")[0],
+            total_votes=reference.votes,
             last_run_time=facts.last_run_time,
         )
         kernel = write_kernel(store, competition_id, answer, listed)
-        if _same(answer, each):
-            kernel = replace(kernel, version=each.version)
+        if _same(answer, reference):
+            kernel = replace(kernel, version=reference.version)
             recorded += 1
         else:
-            report(f"{each.ref}: has other code now (version {kernel.version}) than was recorded ({each.version})")
+            report(
+                f"{reference.ref}: has other code now (version {kernel.version}) than was recorded "
+                f"({reference.version})"
+            )
         kernels.append(kernel)
     if not kernels:
         raise KaggleError(f"{competition_id}: none of {len(references)} recorded notebooks can be fetched")

@@ -18,7 +18,7 @@ from storage.sources.source import NETWORK_TIMEOUT, Report, SourceChanged
 if TYPE_CHECKING:
     from storage.sources.kaggle.transfer import Identity
 
-_RESTARTS = 3
+MAX_RESTARTS = 3
 
 
 class Kaggle:
@@ -49,7 +49,7 @@ class Kaggle:
 
         path, note = folder / f"{competition.id}.zip", folder / "of.json"
         with _exclusively(folder, competition.id):
-            for _ in range(_RESTARTS):
+            for _ in range(MAX_RESTARTS):
                 offset, known = _partial(path, note)
                 transfer = Transfer(competition.id, report, known, self.timeout, Policy(patience=self.patience))
                 try:

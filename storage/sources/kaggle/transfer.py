@@ -12,7 +12,7 @@ from storage.sources.kaggle.errors import competition_page, status_of
 from storage.sources.kaggle.retry import Policy, Retries, network_errors
 from storage.sources.source import NETWORK_TIMEOUT, Report, SourceChanged
 
-_PIECE = 1 << 18
+PIECE_BYTES = 1 << 18
 _RANGE = re.compile(r"bytes (\d+)-\d+/(\d+)")
 
 
@@ -78,7 +78,7 @@ class Transfer:
             try:
                 skip = self._check(response, offset)
                 if not whole:
-                    yield from _after(skip, response.iter_content(_PIECE))
+                    yield from _after(skip, response.iter_content(PIECE_BYTES))
             finally:
                 response.close()
 
@@ -90,13 +90,13 @@ class Transfer:
             match = _RANGE.fullmatch(headers.get("Content-Range", ""))
             if match is None or int(match[1]) != offset:
                 raise SourceChanged
-            found, skip = Identity(validator, int(match[2])), 0
+            identity, skip = Identity(validator, int(match[2])), 0
         else:  # the whole archive, as requested or because the server does not support ranges
             length = headers.get("Content-Length")
-            found, skip = Identity(validator, int(length) if length and length.isdigit() else None), offset
-        if self.identity is not None and found != self.identity:
+            identity, skip = Identity(validator, int(length) if length and length.isdigit() else None), offset
+        if self.identity is not None and identity != self.identity:
             raise SourceChanged
-        self.identity = found
+        self.identity = identity
         return skip
 
     def _require_all(self, offset: int) -> None:

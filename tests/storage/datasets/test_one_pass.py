@@ -145,7 +145,7 @@ def test_the_file_system_does_not_tell_the_order_of_the_archive(raw: Path, tmp_p
     prepare("digits", raw, tmp_path / "out")
     images = sorted((tmp_path / "out/public/test").iterdir())
     shown = {path: path.stat() for path in images}
-    assert {(stat.st_nlink, stat.st_mtime_ns) for stat in shown.values()} == {(1, execute.TIME * 10**9)}
+    assert {(stat.st_nlink, stat.st_mtime_ns) for stat in shown.values()} == {(1, execute.HIDDEN_MTIME * 10**9)}
     assert sorted(images, key=lambda path: shown[path].st_ctime_ns) == images, "they change in the order of names"
     kinds = [path.read_bytes()[:3] for path in sorted(images, key=lambda path: shown[path].st_ino)]
     assert kinds != sorted(kinds), "files of a class are not next to each other"
@@ -154,7 +154,7 @@ def test_the_file_system_does_not_tell_the_order_of_the_archive(raw: Path, tmp_p
 def test_many_archives_are_not_open_at_the_same_time(
     kind: str, raw: Path, tmp_path: Path, passes: Counter[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(execute, "_OPEN", 4)
+    monkeypatch.setattr(execute, "MAX_OPEN_ARCHIVES", 4)
     members = [Member(f"x.{kind}", name, len(FILES[name])) for name in TRAIN[:10]]
     tasks = [Task("public", f"{n}.zip", Archive("zip", (("x", each),))) for n, each in enumerate(members)]
     execute.execute(tasks, None, Download.open(str(raw)), Destination(str(tmp_path)))

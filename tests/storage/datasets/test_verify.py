@@ -40,7 +40,7 @@ def store_dataset(store: Store, names: list[str]) -> None:
 @pytest.fixture(params=["disk", "bucket"])
 def store(request: pytest.FixtureRequest, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> Store:
     monkeypatch.setattr(listing, "_PAGE", 3)
-    monkeypatch.setattr(manifests, "_BATCH", 4)
+    monkeypatch.setattr(manifests, "BATCH_ROWS", 4)
     if request.param == "disk":
         return Store(str(tmp_path))
     return Store(request.getfixturevalue("faulty_s3").url)

@@ -34,8 +34,8 @@ def fail_on_a_full_disk() -> None:
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cluster, "_LOOK_SECONDS", 0.1)
-    monkeypatch.setattr(cluster, "_SAY_SECONDS", 0.2)
+    monkeypatch.setattr(cluster, "POLL_SECONDS", 0.1)
+    monkeypatch.setattr(cluster, "REPORT_SECONDS", 0.2)
 
 
 def end_workers(processes: list[object]) -> None:

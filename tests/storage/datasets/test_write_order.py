@@ -94,7 +94,7 @@ def test_members_of_several_archives_are_not_told_apart(tmp_path: Path) -> None:
 
 def test_no_lot_is_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the last lot had stays free, between training files of known labels: of a few files it would tell theirs."""
-    monkeypatch.setattr(write_order, "_AT_ONCE", 4)
+    monkeypatch.setattr(write_order, "BATCH_FILES", 4)
     destination = Destination(str(tmp_path))
     names = [f"test/{number}" for number in range(9)]
     for name in names:

@@ -12,8 +12,8 @@ from storage.cache import Cache
 from storage.dataset import Dataset
 from storage.datasets.current import make_current
 from storage.lease import download_lease, lease, prepare_lease, run_lease
-from storage.sources import wants
-from storage.sources.wants import no_longer_wanted, want_archive, wanted
+from storage.sources import archive_references
+from storage.sources.archive_references import reference_archive, referencing_editions, release_archive
 from storage.store import Store
 from storage.upkeep import gc
 from storage.upkeep.space import PARSED_ANSWERS, usage_of_store
@@ -52,10 +52,10 @@ def test_an_archive_stays_while_another_edition_wants_it(tmp_path: Path) -> None
     store.write(store.raw("digits"), b"archive")
     store.write_json(f"{store.prepared(v1)}/commit.json", {"key": "k", "files": 0, "bytes": 0})
     make_current(store, v1)
-    want_archive(store, v2)
-    assert wanted(store, "digits") == ["v2"]
+    reference_archive(store, v2)
+    assert referencing_editions(store, "digits") == ["v2"]
     assert list(gc.raw_archives(store, usage_of_store(store), dry=False)) == []
-    no_longer_wanted(store, v2)
+    release_archive(store, v2)
     store.write(f"{store.prepared(v2)}/.progress/plan", b"interrupted")
     assert list(gc.raw_archives(store, usage_of_store(store), dry=False)) == []
     store.remove(store.prepared(v2))
@@ -65,14 +65,14 @@ def test_an_archive_stays_while_another_edition_wants_it(tmp_path: Path) -> None
 def test_an_archive_that_a_dead_process_wanted_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = Store(str(tmp_path))
     with monkeypatch.context() as patch:
-        patch.setattr(wants, "identity", lambda: {**identity(), "started": 1.0})
-        want_archive(store, Dataset("v1", "digits"))
-        assert wanted(store, "digits") == []
-        patch.setattr(wants, "identity", lambda: {**identity(), "machine": "another"})
-        want_archive(store, Dataset("v2", "digits"))
-        assert wanted(store, "digits") == ["v2"]
-        patch.setattr(wants, "_FORGOTTEN", timedelta(0))
-        assert wanted(store, "digits") == []
+        patch.setattr(archive_references, "identity", lambda: {**identity(), "started": 1.0})
+        reference_archive(store, Dataset("v1", "digits"))
+        assert referencing_editions(store, "digits") == []
+        patch.setattr(archive_references, "identity", lambda: {**identity(), "machine": "another"})
+        reference_archive(store, Dataset("v2", "digits"))
+        assert referencing_editions(store, "digits") == ["v2"]
+        patch.setattr(archive_references, "MAX_REMOTE_AGE", timedelta(0))
+        assert referencing_editions(store, "digits") == []
 
 
 def test_what_changed_since_the_listing_is_seen(tmp_path: Path) -> None:
@@ -109,7 +109,7 @@ def test_only_uploads_below_the_root_that_belong_to_nobody_are_aborted(
     keys = ["raw/a/a.zip", "raw/b/b.zip", "prepared/v1/a/public/x", "runs/g/a/0/code/x", "tables/runs/x"]
     for key in [f"some/prefix/{key}" for key in keys] + ["some/prefix2/raw/a/a.zip"]:
         s3.client.create_multipart_upload(Bucket=s3.name, Key=key)
-    monkeypatch.setattr(gc, "_ABANDONED", timedelta(0))
+    monkeypatch.setattr(gc, "ABANDONED_AGE", timedelta(0))
     list_uploads = store.top.fs.call_s3
     monkeypatch.setattr(  # pages of two
         store.top.fs,
