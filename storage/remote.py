@@ -7,6 +7,7 @@ with fsspec, whose defaults for S3 are set here.
 from __future__ import annotations
 
 import os
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,7 +66,8 @@ def set_fsspec_defaults() -> None:
         "secret": _options.secret_access_key,
     }
     # Other processes write below the same root, so a cached listing would be out of date.
-    config = RETRYING_CLIENT if _options.patience >= 120 else {**RETRYING_CLIENT, **QUICK_CLIENT}
+    # A copy, because botocore changes the settings of retries.
+    config = deepcopy(RETRYING_CLIENT if _options.patience >= 120 else {**RETRYING_CLIENT, **QUICK_CLIENT})
     options = {"config_kwargs": config, "use_listings_cache": False}
     options |= {name: value for name, value in given.items() if value}
     for protocol in ("s3", "s3a"):
@@ -74,7 +76,7 @@ def set_fsspec_defaults() -> None:
 
 def quick_options(url: str) -> dict[str, Any]:
     """Options of a client with short timeouts, for checks before work starts."""
-    return {"config_kwargs": QUICK_CLIENT} if url.startswith(("s3://", "s3a://")) else {}
+    return {"config_kwargs": deepcopy(QUICK_CLIENT)} if url.startswith(("s3://", "s3a://")) else {}
 
 
 def is_transient(error: BaseException) -> bool:

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
     from competitions.editions import Edition
 
-LARGE_DOWNLOAD_BYTES = 64 << 20
-"""Size of a download, unpacked, from which several processes are faster: starting them takes most of a second."""
+LARGE_DOWNLOAD_BYTES = 256 << 20
+"""Size of a download, unpacked, from which several processes are faster: starting each takes most of a second."""
 
 
 def prepare(
