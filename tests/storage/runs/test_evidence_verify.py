@@ -90,16 +90,16 @@ def test_a_copy_of_a_run_that_is_not_in_the_store_is_told(recorded_store: Store)
 def test_what_lies_beside_the_runs_of_a_group_is_told(
     recorded_store: LocalStore, tmp_path: Path, protocol: str, planted: str, stranger: str
 ) -> None:
-    place: Store = recorded_store
+    store: Store = recorded_store
     if protocol == "memory":
-        place = Store(f"memory://{tmp_path.name}")
+        store = Store(f"memory://{tmp_path.name}")
         for path in (path for path in recorded_store.local("runs").rglob("*") if path.is_file()):
-            place.put(place.url(*path.relative_to(recorded_store.local()).parts), path)
+            store.put(store.url(*path.relative_to(recorded_store.local()).parts), path)
     for group in GROUPS:
-        assert find_unexpected(place, group) == {}
-    place.write(place.url("runs", "old-process", planted), b"{}")
-    assert [*find_unexpected(place, "old-process")] == [stranger]
-    assert find_unexpected(place, "old-docker") == {}
+        assert find_unexpected(store, group) == {}
+    store.write(store.url("runs", "old-process", planted), b"{}")
+    assert [*find_unexpected(store, "old-process")] == [stranger]
+    assert find_unexpected(store, "old-docker") == {}
 
 
 def test_a_grade_without_a_run_is_told(recorded_store: Store) -> None:
