@@ -1,4 +1,4 @@
-"""Resource limits of one run."""
+"""Limits of one run: of its resources, and of its validation service."""
 
 from __future__ import annotations
 
@@ -88,3 +88,12 @@ class Limits:
     def as_dict(self) -> dict[str, Any]:
         """Names and values as JSON types."""
         return dataclasses.asdict(self)
+
+
+@dataclass(frozen=True)
+class ValidationLimits:
+    """Limits of the validation service of a run: how many submissions an agent may send, and of what size."""
+
+    calls: int = 2000
+    calls_per_minute: int = 20
+    submission_bytes: int = 2 * GIB

@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING, Any, Self
 
 from common.locks import acquire
 from sandbox.backend import Attachment, Capabilities, RunHandle, RunResult, RunSpec, ServiceAddresses
-from sandbox.definitions import Agent
+from sandbox.definitions import BASE_IMAGE, Agent
 from sandbox.docker import abandoned, network, runs, watch
 from sandbox.docker.containers import ContainerConfig, check_runtime, find_image
 from sandbox.docker.engine import connect
 from sandbox.docker.holdings import holdings
 from sandbox.docker.launch import launch
-from sandbox.docker.preflight import refuse_privileged, require_runnable
-from sandbox.docker.proxy import Proxy
+from sandbox.docker.proxy import Proxy, is_allowed
 from sandbox.errors import BackendError, RunLost
 from sandbox.host.folder import socket_folder
+from sandbox.host.gpus import check_count
 from sandbox.isolation import Isolation, Network
 from sandbox.limits import CANCEL_SECONDS, Limits
 from sandbox.supervision import base, control
@@ -92,7 +92,18 @@ class DockerBackend(base.SupervisingBackend):
     @classmethod
     def require_runnable(cls, agent: Agent, isolation: Isolation, allowed_hosts: Collection[str] = ()) -> None:
         """Require permissions, engine, runtime, image and GPUs; see ``Backend.require_runnable``."""
-        require_runnable(agent, isolation, allowed_hosts)
+        _refuse_privileged(agent, allowed=isolation.allow_privileged)
+        refused = [host for host in agent.hosts if not is_allowed(host, allowed_hosts)]
+        if isolation.network == "allowlist" and refused:
+            raise BackendError(
+                f"agent {agent.name!r} requests access to {', '.join(refused)}: add hosts to MLEBENCH_ALLOWED_HOSTS to "
+                "allow this"
+            )
+        client = connect()
+        check_runtime(client, isolation.runtime)
+        find_image(client, agent.image_name, agent.name)
+        find_image(client, BASE_IMAGE, "base")  # the run's forwarder and backstop run in it
+        check_count(agent.limits.gpus or 0)
 
     @classmethod
     def is_usable(cls) -> bool:
@@ -202,7 +213,7 @@ class DockerBackend(base.SupervisingBackend):
             self.stop(handle)
 
     def _check(self, spec: RunSpec) -> None:
-        refuse_privileged(spec.agent, allowed=self.allow_privileged)
+        _refuse_privileged(spec.agent, allowed=self.allow_privileged)
 
     def _start(self, spec: RunSpec, layout: control.Layout) -> RunHandle:
         try:
@@ -283,3 +294,12 @@ class DockerBackend(base.SupervisingBackend):
             _, lock = self._open.pop(layout.workdir, (None, None))
         if lock is not None:
             os.close(lock)
+
+
+def _refuse_privileged(agent: Agent, *, allowed: bool) -> None:
+    """Raise `BackendError` if the agent needs a privileged container and the operator does not allow that."""
+    if agent.privileged and not allowed:
+        raise BackendError(
+            f"agent {agent.name!r} requests a privileged container, which can take over this machine: "
+            "allow it with --allow-privileged, or remove `privileged` and use a runtime such as sysbox-runc"
+        )

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from common.guard import Guard, names
 from sandbox.gateway.policy import GatewayPolicy
+from sandbox.limits import ValidationLimits
 from sandbox.validation.checker import SubmissionChecker
-from sandbox.validation.limits import ValidationLimits
 
 if TYPE_CHECKING:
     from sandbox.gateway.service import GatewayService

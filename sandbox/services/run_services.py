@@ -8,26 +8,28 @@ remaining budget.
 from __future__ import annotations
 
 import contextlib
+import json
 import logging
+import secrets
 import shutil
 import socket
-from dataclasses import replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from common import plain_json
 from sandbox.backend import Allowance, ServiceAddresses
 from sandbox.errors import BackendError
 from sandbox.gateway.prices import version_of_prices
-from sandbox.services.state import ServiceState, read_state
 from sandbox.services.tally import Tally, sums_since
 
 if TYPE_CHECKING:
     from sandbox.gateway.policy import GatewayPolicy
+    from sandbox.limits import ValidationLimits
     from sandbox.services.host import ServiceHost
     from sandbox.services.separate import ProcessLimits, SeparateHost
     from sandbox.validation.checker import SubmissionChecker
-    from sandbox.validation.limits import ValidationLimits
 
 logger = logging.getLogger(__name__)
 
@@ -36,6 +38,34 @@ RECORDS = "records"
 LOGS = ("validation.jsonl", "gateway.jsonl", "transcripts.jsonl")
 JOURNALS = ("validation.jsonl", "gateway.jsonl", "gateway-under-way.jsonl")
 """The logs by which the limits are kept."""
+STATE_FILE = "services.json"
+
+
+@dataclass(frozen=True)
+class ServiceState:
+    """The state of a run's services that survives a restart of their process."""
+
+    token: str = field(default_factory=lambda: f"sk-run-{secrets.token_urlsafe(24)}")
+    """The agent's API key for the gateway."""
+    since: str = ""
+    """ISO time from which on requests count towards the limits."""
+    ports: dict[str, int] = field(default_factory=dict)
+    """Port of each service, by its name."""
+
+    def write(self, folder: Path) -> None:
+        """Write the state to its file atomically, readable by this user only."""
+        draft = folder / f"{STATE_FILE}.new"
+        draft.touch(mode=0o600)
+        draft.write_text(plain_json.dumps(asdict(self)))
+        draft.replace(folder / STATE_FILE)
+
+
+def read_state(folder: Path) -> ServiceState:
+    """The state in a run's folder; a new one if there is none."""
+    try:
+        return ServiceState(**json.loads((folder / STATE_FILE).read_text()))
+    except (OSError, ValueError, TypeError):
+        return ServiceState()
 
 
 class RunServices:
@@ -156,9 +186,9 @@ class RunServices:
         }
 
     def _open(self) -> None:
+        from sandbox.limits import ValidationLimits
         from sandbox.services.host import HostSpec, ServiceHost
         from sandbox.services.separate import SeparateHost
-        from sandbox.validation.limits import ValidationLimits
 
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         for leftover in self._folder.glob("upload-*/*"):  # of a process that was killed

@@ -22,10 +22,9 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from common.jsonlines import JsonLinesLog
-from sandbox.limits import MIB
+from sandbox.limits import MIB, ValidationLimits
 from sandbox.serving import in_thread
 from sandbox.validation.checker import SubmissionChecker, Verdict
-from sandbox.validation.limits import ValidationLimits
 from sandbox.validation.upload import BadUpload, TooLarge, Upload, receive
 
 logger = logging.getLogger(__name__)

@@ -31,8 +31,8 @@ READ_SECONDS, GRADE_SECONDS = 120.0, 1200.0
 
 def run_services(runner: Backend, spec: RunSpec, store: Store, dataset: Dataset, settings: Settings) -> RunServices:
     """The services of a run that is about to start or to continue. Open them before the run."""
+    from sandbox.limits import ValidationLimits
     from sandbox.services.separate import ProcessLimits
-    from sandbox.validation.limits import ValidationLimits
 
     reporter = _VerdictReporter(run_name(spec.competition_id, spec.seed))
     limits = ValidationLimits(

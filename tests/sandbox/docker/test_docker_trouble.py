@@ -17,7 +17,6 @@ from sandbox.docker.backend import DockerBackend
 from sandbox.docker.build import build_agent, build_base
 from sandbox.docker.containers import ContainerConfig, options
 from sandbox.docker.engine import EngineUnreachable, connect
-from sandbox.docker.preflight import require_runnable
 from sandbox.errors import BackendError, BuildError
 from sandbox.isolation import Isolation
 from tests.sandbox.docker.conftest import Relay, Waiting, remains_of
@@ -94,7 +93,7 @@ def test_a_missing_image(
         docker_backend.start(spec)
     assert remains_of(spec.workdir) == []
     with pytest.raises(BackendError, match="is missing"):
-        require_runnable(spec.agent, Isolation("docker"))
+        DockerBackend.require_runnable(spec.agent, Isolation("docker"))
 
 
 def test_an_image_that_cannot_run_the_agent(
@@ -161,7 +160,7 @@ def test_privileged_agents_are_refused_unless_the_operator_insists(
         labels={},
     )
     assert made["privileged"] is True
-    require_runnable(spec.agent, Isolation("docker", allow_privileged=True))
+    DockerBackend.require_runnable(spec.agent, Isolation("docker", allow_privileged=True))
 
 
 def test_the_engine_goes_away_in_mid_run(
@@ -187,6 +186,6 @@ def test_the_engine_goes_away_in_mid_run(
 def test_hosts_an_agent_wants_need_the_operators_word(make_agent: Callable[..., Agent], base_image: str) -> None:
     agent = make_agent("true", hosts=["example.com"], network="allowlist")
     with pytest.raises(BackendError, match=r"requests access to example\.com: add hosts to MLEBENCH_ALLOWED_HOSTS"):
-        require_runnable(agent, Isolation("docker", "allowlist"))
-    require_runnable(agent, Isolation("docker", "allowlist"), ["example.com"])
-    require_runnable(load_agent("dummy"), Isolation("docker"))
+        DockerBackend.require_runnable(agent, Isolation("docker", "allowlist"))
+    DockerBackend.require_runnable(agent, Isolation("docker", "allowlist"), ["example.com"])
+    DockerBackend.require_runnable(load_agent("dummy"), Isolation("docker"))

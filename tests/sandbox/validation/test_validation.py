@@ -18,10 +18,10 @@ import httpx
 import pytest
 
 from sandbox.backend import RunSpec, ServiceAddresses
+from sandbox.limits import ValidationLimits
 from sandbox.services.run_services import RECORDS, RunServices
 from sandbox.validation import service, upload
 from sandbox.validation.checker import Verdict
-from sandbox.validation.limits import ValidationLimits
 from tests import plain_http
 from tests.waiting import until
 

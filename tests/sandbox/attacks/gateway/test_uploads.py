@@ -12,10 +12,10 @@ import pytest
 
 from common.settings import Settings
 from sandbox.backend import RunSpec
+from sandbox.limits import ValidationLimits
 from sandbox.process.backend import ProcessBackend
 from sandbox.services.run_services import RECORDS, RunServices
 from sandbox.validation import service, upload
-from sandbox.validation.limits import ValidationLimits
 from storage.dataset import Dataset
 from storage.store import Store
 from tasks.wiring.services import run_services
