@@ -133,9 +133,9 @@ def retrying(
 ) -> Result:
     """Call `function`, again and again after errors that pass, for at most `seconds` since the first of them.
 
-    Between two calls it waits 1, 2, 4, ... seconds, at most `max_pause_seconds`, more or less. `on_wait` is told in one
-    line what is waited for; `passes` and `what` replace the table's answers. Raises the last error when the time is
-    over, and every error that does not pass at once.
+    Between two calls it waits 1, 2, 4, ... seconds, at most `max_pause_seconds`, more or less. `on_wait` gets a line
+    that says what is waited for; `passes` and `what` replace the table's answers. Raises the last error when the time
+    is over, and every error that does not pass at once.
     """
     began: float | None = None
     tries = 0

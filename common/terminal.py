@@ -65,7 +65,7 @@ def clean_output() -> Iterator[None]:
     """Pass on only clean text to standard output and error in the block."""
     before = sys.stdout, sys.stderr
     try:
-        with Path(os.devnull).open("w") as nowhere:  # for a stream that whoever started this process has closed
+        with Path(os.devnull).open("w") as nowhere:  # for a stream that the parent process has closed
             sys.stdout, sys.stderr = (cast(TextIO, CleanStream(raw(each) or nowhere)) for each in before)
             yield
     finally:

@@ -36,7 +36,7 @@ Attachment = Literal["new", "running", "finished"]
 
 @dataclass(frozen=True)
 class Allowance:
-    """The limits on a run's services that the agent is told about; ``None`` means no limit."""
+    """The limits on a run's services, as the agent's instructions state them; ``None`` means no limit."""
 
     language_models: bool = False
     """Whether the run has an LLM gateway; the next three fields limit its use."""

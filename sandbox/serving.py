@@ -65,7 +65,7 @@ class _BoundedProtocol(H11Protocol):
 
 
 class _Server(uvicorn.Server):
-    """Ends at once when told to: uvicorn looks every tenth of a second, and waits for another one at the end."""
+    """Ends at once on request: uvicorn looks every tenth of a second, and waits for another one at the end."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)

@@ -48,7 +48,7 @@ _GEMINI: dict[Problem, tuple[int, str]] = {
     "upstream": (502, "UNAVAILABLE"),
     "timeout": (504, "DEADLINE_EXCEEDED"),
 }
-# No idempotency-key: a provider repeats its answer to whoever in the operator's account sends the same one.
+# No idempotency-key: a provider repeats its answer to every run of the operator's account that sends the same one.
 _TO_PROVIDER = ("accept", "anthropic-version")
 _BETAS = re.compile(
     "(?:prompt-caching(?:-scope)?|output-128k|token-efficient-tools|fine-grained-tool-streaming"

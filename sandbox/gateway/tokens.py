@@ -55,7 +55,7 @@ def is_count(value: Any) -> bool:
 def reported(api: Api, usage: Any) -> Usage | None:
     """Parse the object with the usage of a response; None if it reports no tokens, or something that is no number.
 
-    Whoever reports nonsense about one kind of tokens is not believed about the others.
+    If one of the numbers is impossible, none of them is used.
     """
     if not isinstance(usage, dict):
         return None

@@ -1,6 +1,6 @@
 """The slots and GPUs of a host, which all flow runs of a user on it share.
 
-    lock                 held for a moment by whoever looks or chooses
+    lock                 held for a moment by a process that reads or takes slots
     slots/<n>.json       who has slot n (`Holder`); locked while the slot is taken
     queue/<number>.json  who waits (`Claim`); locked by the waiting process, which touches it at every look
 
@@ -141,7 +141,7 @@ class HostSlots:
         Args:
             claim: what the run asks for.
             limit: number of slots of the host.
-            on_wait: told what is waited for, whenever that has changed.
+            on_wait: called with what is waited for, whenever that has changed.
             running: the run is in progress, and keeps the slot that it has. It does not wait for one if it has none.
 
         Raises:
@@ -178,7 +178,7 @@ class HostSlots:
             yield
 
     def _wait(self, claim: Claim, limit: int, on_wait: Callable[[str], None]) -> Allocation:
-        told = ""
+        reported = ""
         with contextlib.ExitStack() as ticket:
             mine: Path | None = None
             while True:
@@ -194,9 +194,9 @@ class HostSlots:
                         ticket.close()  # now, or the next one would count both the ticket and the slot
                         return self._grant(claim, free[: claim.gpus], taken)
                 text = _waits_for(claim, limit, taken, len(free), len(self.devices) if claim.gpus else 0, len(ahead))
-                if text != told:
+                if text != reported:
                     on_wait(text)
-                    told = text
+                    reported = text
                 time.sleep(POLL_SECONDS)
 
     def _adopt(self, claim: Claim) -> Allocation:

@@ -137,7 +137,7 @@ class RunServices:
 
     @property
     def allowance(self) -> Allowance:
-        """The limits that the agent is told about."""
+        """The limits that the agent's instructions state."""
         limits = self._limits if self._checker is not None else None
         budget = self._policy.budget if self._policy is not None else None
         return Allowance(

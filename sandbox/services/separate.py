@@ -121,7 +121,7 @@ class SeparateHost:
             self._checker.close()
 
     def _keep(self) -> None:
-        """Run the process, and run it again if it ends before it is told to."""
+        """Run the process, and run it again if it ends before `close`."""
         while not self._closing.is_set():
             self._run()
             if self._failure:
