@@ -41,7 +41,7 @@ class Reference:
     sha256: str
 
 
-def by_competition(store: Store, competition_id: str) -> list[Reference]:
+def references_of(store: Store, competition_id: str) -> list[Reference]:
     """The notebooks of a competition that are in the store, most voted first."""
     index = read_index(store, competition_id)
     return [
