@@ -204,17 +204,14 @@ class Competition(BaseModel):
         answers, table = parallel_map(lambda read: read(), reading)
         return self.score_table(table, answers, edition)
 
-    def answers(self, prepared: Path, kept: Path | None = None) -> Any:
-        """The parsed answers below `prepared`, usually a data frame. Parsed once, they score many submissions.
-
-        `kept`: a file that keeps their parsed form for the next process, unless grade.py has a reader of its own.
-        """
+    def answers(self, prepared: Path) -> Any:
+        """The parsed answers below `prepared`, usually a data frame. Parsed once, they score many submissions."""
         from competitions.scoring.reading import read_answers
 
         reader = getattr(self.module("grade"), "read_answers", None)
         if reader:
             return reader(prepared)
-        return read_answers(prepared / self.facts.files.answers, reads=self._reads, kept=kept)
+        return read_answers(prepared / self.facts.files.answers, reads=self._reads)
 
     def _kept_answers(self, prepared: Path) -> Any:
         """The answers, parsed anew only if their file is another one than in one of the last calls."""

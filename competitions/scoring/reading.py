@@ -12,7 +12,6 @@ from typing import Any, Literal
 import pandas as pd
 from pandas.errors import EmptyDataError
 
-from competitions.scoring import kept_answers
 from competitions.scoring.errors import InvalidSubmission
 from competitions.scoring.matching import strings
 from competitions.tables import columns, short_files
@@ -93,13 +92,9 @@ def read_answers(
     keep_default_na: bool = True,
     float_precision: FloatParser = "round_trip",
     reads: Reads = Reads(),
-    kept: Path | None = None,
 ) -> pd.DataFrame:
-    """Read the answers in the same way. Errors propagate, because they are not the agent's.
-
-    `kept`: the file in which their parsed form is kept; see `kept_answers`. By default they are parsed anew.
-    """
-    return _read(Path(path), dtype, keep_default_na, float_precision, reads, kept)
+    """Read the answers in the same way. Errors propagate, because they are not the agent's."""
+    return _read(Path(path), dtype, keep_default_na, float_precision, reads)
 
 
 def _read(
@@ -108,15 +103,12 @@ def _read(
     keep_default_na: bool,
     float_precision: FloatParser,
     reads: Reads,
-    kept: Path | None = None,
     known: KnownRows | None = None,
 ) -> pd.DataFrame:
     if dtype is None and keep_default_na and float_precision == "round_trip":
         found = columns.read_table(path, reads.answers, known) if known else None
         if found is None:
-            found = (
-                kept_answers.read_table(path, reads.answers, kept) if kept else columns.read_table(path, reads.answers)
-            )
+            found = columns.read_table(path, reads.answers)
         table = short_files.read(path, reads.answers) if found is None else columns.frame(found, reads.texts)
         if table is not None:
             return table

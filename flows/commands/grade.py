@@ -181,7 +181,7 @@ def _grade(
     from storage.datasets.local_copy import local_copy
     from storage.datasets.prepared import answers_to, require_consistent
     from tasks.wiring.context import local_cache
-    from tasks.wiring.grades import chosen_thresholds, parsed_answers
+    from tasks.wiring.grades import chosen_thresholds
 
     name = made_on.competition_id
     competition = registry.get(name)
@@ -212,7 +212,6 @@ def _grade(
         local_copies(store, fetch_urls) as fetch,
         GradingPool(competition, prepared, grading.edition, **options) as grader,
     ):
-        grader.kept_answers = parsed_answers(competition, dataset, grading.edition)
         for grade in grader.grade_all(fetched(fetch)):
             number = order.popleft()
             grades[number] = grade

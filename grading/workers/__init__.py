@@ -5,8 +5,8 @@ scores submissions (`scoring`) within `limits`; `endings` maps every way to end 
 open between calls.
 """
 
-from grading.workers.cache import GraderCache, kept_answers
+from grading.workers.cache import GraderCache
 from grading.workers.limits import GradingLimits
 from grading.workers.pool import GradingPool
 
-__all__ = ["GraderCache", "GradingLimits", "GradingPool", "kept_answers"]
+__all__ = ["GraderCache", "GradingLimits", "GradingPool"]

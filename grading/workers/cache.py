@@ -10,7 +10,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from competitions.scoring.kept_answers import SUFFIX
 from grading.workers.pool import GradingPool
 
 if TYPE_CHECKING:
@@ -27,20 +26,12 @@ class _Open:
     users: int = 0
 
 
-def kept_answers(folder: Path, competition: Competition, version: str, code: str) -> Path | None:
-    """The file in `folder` that keeps the parsed answers; None without a `version`, which identifies their content.
-
-    `code`: the fingerprint of the grader in the edition, see `Competition.grader_fingerprint`.
-    """
-    return folder / f"{competition.id}-{version}-{code}{SUFFIX}" if version else None
-
-
 class GraderCache:
     """Open graders by competition, dataset and grader code. The creator of the cache must close it."""
 
-    def __init__(self, idle: int = IDLE_GRADERS, answers: Path | None = None) -> None:
-        """Keep at most `idle` unused graders open, and parsed answers in the folder `answers` for other processes."""
-        self._idle, self._answers = idle, answers
+    def __init__(self, idle: int = IDLE_GRADERS) -> None:
+        """Keep at most `idle` unused graders open."""
+        self._idle = idle
         self._graders: dict[tuple[object, ...], _Open] = {}  # least recently used first
         self._lock = threading.Lock()
 
@@ -55,7 +46,7 @@ class GraderCache:
     ) -> Iterator[GradingPool]:
         """A grader that stays open afterwards; a new one if `version` of the answers or the grader's code changed.
 
-        `version` identifies the content of the answers; without one, their parsed form is not kept.
+        `version` identifies the content of the answers.
         """
         code = competition.grader_fingerprint(edition)
         key = (str(competition.folder), str(prepared), edition, version, code, thresholds)
@@ -63,8 +54,6 @@ class GraderCache:
             entry = self._graders.pop(key, None)
             if entry is None:
                 entry = _Open(GradingPool(competition, prepared, edition, thresholds=thresholds))
-                if self._answers:
-                    entry.grader.kept_answers = kept_answers(self._answers, competition, version, code)
             self._graders[key] = entry
             entry.users += 1
         try:

@@ -86,8 +86,6 @@ class GradingPool:
         self.bounds = bounds_of(competition, self.prepared, limits or GradingLimits())
         self.workers = max(1, workers)
         self.thresholds = thresholds or Thresholds.of(competition.facts)
-        self.kept_answers: Path | None = None
-        """A file that keeps the parsed answers for the next process; see `competitions.scoring.kept_answers`."""
         self._validating = validating
         self._process: subprocess.Popen[bytes] | None = None
         self._errors: IO[bytes] | None = None
@@ -294,7 +292,6 @@ class GradingPool:
             spec = {
                 "folder": str(self.competition.folder.absolute()),
                 "prepared": str(self.prepared.absolute()),
-                "kept": str(self.kept_answers.absolute()) if self.kept_answers else None,
                 "edition": self.edition,
                 "bounds": asdict(self.bounds),
                 "workers": self.workers,

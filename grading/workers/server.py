@@ -71,8 +71,7 @@ class Server:
         self.selector = selectors.DefaultSelector()
         self.lines = _Lines()
         self.competition.load_grader()
-        kept = Path(spec["kept"]) if spec["kept"] else None
-        self.answers = self.competition.answers(Path(spec["prepared"]), kept)
+        self.answers = self.competition.answers(Path(spec["prepared"]))
         end_threads()  # forking is not safe with threads
         gc.freeze()  # a collection would write to the memory shared with workers, and so copy it
 

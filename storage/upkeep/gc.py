@@ -21,7 +21,7 @@ from storage.lease import download_lease, lease, prepare_lease, run_lease
 from storage.runs.checkpoints import Checkpoints, abandoned
 from storage.sources.archive_references import referencing_editions
 from storage.store import Store
-from storage.upkeep.space import PARSED_ANSWERS, DiskUsage, State, usage_of_datasets, usage_of_machine, usage_of_store
+from storage.upkeep.space import DiskUsage, State, usage_of_datasets, usage_of_machine, usage_of_store
 
 ABANDONED_AGE = timedelta(days=1)  # age at which a multipart upload is considered abandoned
 
@@ -86,13 +86,9 @@ def orphans(store: Store, items: Iterable[DiskUsage], dry: bool) -> Iterator[Dis
 
 
 def local_copies(cache: Cache, scratch: Path, dry: bool) -> Iterator[DiskUsage]:
-    """Remove local copies of prepared data that are not in use, and parsed answers, which are mapped by their users."""
+    """Remove local copies of prepared data that are not in use."""
     for item in usage_of_machine(scratch, cache):
-        if item.where == str(parsed := scratch / PARSED_ANSWERS):
-            if not dry:
-                shutil.rmtree(parsed, ignore_errors=True)
-            yield item
-        elif item.kind == "cache" and item.state != "in use" and (dry or cache.remove(item.where)):
+        if item.kind == "cache" and item.state != "in use" and (dry or cache.remove(item.where)):
             yield item
     for trash in cache.folder.glob(".trash-*"):
         size = sum(sizes_on_disk(str(trash)))

@@ -18,8 +18,6 @@ from storage.store import Store
 Kind = Literal["raw", "prepared", "runs", "tables", "reports", "locks", "live", "checkpoints", "cache", "scratch"]
 State = Literal["", "complete", "old", "incomplete", "in use"]
 """Of a dataset: current and complete, complete but no longer current, or incomplete. Of a local copy: in use."""
-PARSED_ANSWERS = "answers"
-"""Folder on the scratch disk in which graders keep parsed answers for each other."""
 
 
 @dataclass(frozen=True)
@@ -52,12 +50,10 @@ def usage_of_store(store: Store) -> Iterator[DiskUsage]:
 
 
 def usage_of_machine(scratch: Path, cache: Cache) -> Iterator[DiskUsage]:
-    """Yield local copies of prepared data, parsed answers, and folders of agents' runs on the scratch disk."""
+    """Yield local copies of prepared data, and folders of agents' runs on the scratch disk."""
     for entry in cache.entries():
         state: State = "in use" if entry.in_use else "complete" if entry.complete else "incomplete"
         yield DiskUsage("cache", entry.label, entry.digest, entry.bytes, 0, state)
-    if (parsed := scratch / PARSED_ANSWERS).is_dir():
-        yield DiskUsage("cache", "parsed answers", str(parsed), *_total(sizes_on_disk(str(parsed))))
     runs = scratch / "runs"
     for folder in sorted(runs.iterdir()) if runs.is_dir() else ():
         yield DiskUsage("scratch", folder.name, str(folder), *_total(sizes_on_disk(str(folder))))

@@ -10,19 +10,16 @@ import threading
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from functools import cache, partial
-from pathlib import Path
 
 from common.causes import explain
 from common.errors import UserError
-from common.settings import get_settings
 from competitions import registry
-from competitions.competition import Competition
 from competitions.editions import Edition
 from competitions.facts import CompetitionFacts
 from competitions.fingerprints import closure, digest, module_file, shown
 from grading.leaderboards import thresholds
 from grading.medals import STORED, Leaderboard, Thresholds
-from grading.workers import GraderCache, kept_answers
+from grading.workers import GraderCache
 from storage.dataset import Dataset
 from storage.datasets.prepared import answers_to
 from storage.keys import content_key
@@ -30,7 +27,6 @@ from storage.runs.folders import RunFolder, folders
 from storage.runs.records import GradeRecord, RunRecord
 from storage.sources.kaggle.leaderboard import read_leaderboard
 from storage.store import Store
-from storage.upkeep.space import PARSED_ANSWERS
 from tasks.wiring.requests import Attempt, GradeRequest, run_name
 
 
@@ -140,15 +136,9 @@ def process_graders() -> GraderCache:
 # Global, because Prefect passes only small values to tasks: this is how the tasks of a process share graders.
 @cache
 def _graders() -> GraderCache:
-    graders = GraderCache(answers=get_settings().scratch / PARSED_ANSWERS)
+    graders = GraderCache()
     atexit.register(graders.close)
     return graders
-
-
-def parsed_answers(competition: Competition, dataset: Dataset, edition: Edition) -> Path | None:
-    """The file on the scratch disk that keeps the parsed answers of a dataset, if it has a key."""
-    folder, code = get_settings().scratch / PARSED_ANSWERS, competition.grader_fingerprint(edition)
-    return kept_answers(folder, competition, dataset.key or "", code)
 
 
 def chosen_thresholds(store: Store, facts: CompetitionFacts, leaderboard: Leaderboard) -> Thresholds:

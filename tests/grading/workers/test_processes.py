@@ -132,35 +132,6 @@ class TestProcesses:
                 assert subject.grade(write("answer\n1\n", "answer.csv")).report.score == 0.75
 
 
-def test_parsed_answers_are_kept_for_other_processes_under_the_version_of_the_dataset(
-    tmp_path: Path, write: Callable[..., Path]
-) -> None:
-    """That they are mapped and not parsed again is shown by a file of answers that is changed in between."""
-    code = "def grade(submission, answers, edition): return float(answers['id'].sum())"
-    rows = [f"{n},t{n:0100}" for n in range(10_000)]
-    made = odd_competition(tmp_path, code, "\n".join(["id,text", *rows, ""]))
-    path, answers, kept = write("answer\n1\n"), made[1] / made[0].facts.files.answers, tmp_path / "kept"
-
-    def score(version: str) -> float | None:
-        with GraderCache(answers=kept) as graders, graders.grader(*made, "v1", version) as subject:
-            return subject.grade(path).report.score
-
-    total = sum(range(10_000))
-    assert score("") == total
-    assert not kept.exists(), "without a version it is not known what the answers are"
-    assert score("one") == total
-    before = answers.stat()
-    answers.write_text(answers.read_text().replace("\n1,", "\n3,"))
-    os.utime(answers, ns=(before.st_atime_ns, before.st_mtime_ns))
-    assert score("one") == total
-    assert score("two") == total + 2
-    (made[0].folder / "grade.py").write_text(code.replace("sum", "max"))
-    assert score("one") == 9_999
-    os.utime(answers)
-    assert score("two") == 9_999
-    assert len(list(kept.iterdir())) == 4
-
-
 def test_a_real_competition_gives_the_same_score_as_without_isolation(prepared: PreparedCompetitions) -> None:
     subject = prepared["diabetes"]
     sample = subject.path / subject.competition.facts.files.sample_submission

@@ -21,7 +21,7 @@ from tests.prepared import PreparedCompetitions
 
 
 def test_it_has_no_threads_that_read_tables_when_it_forks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    def answers(self: Competition, prepared: Path, kept: Path | None = None) -> Any:
+    def answers(self: Competition, prepared: Path) -> Any:
         return table_threads().submit(int, "7").result()
 
     monkeypatch.setattr(Competition, "answers", answers)
@@ -31,7 +31,6 @@ def test_it_has_no_threads_that_read_tables_when_it_forks(monkeypatch: pytest.Mo
         "bounds": dataclasses.asdict(Bounds(1 << 20, 10, 100, 1 << 30, 10.0, 10.0)),
         "workers": 1,
         "validating": False,
-        "kept": None,
         "prepared": str(tmp_path),
     }
     try:

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from common.processes import identity
-from storage.cache import Cache
 from storage.dataset import Dataset
 from storage.datasets.current import make_current
 from storage.lease import download_lease, lease, prepare_lease, run_lease
@@ -16,7 +15,7 @@ from storage.sources import archive_references
 from storage.sources.archive_references import reference_archive, referencing_editions, release_archive
 from storage.store import Store
 from storage.upkeep import gc
-from storage.upkeep.space import PARSED_ANSWERS, usage_of_store
+from storage.upkeep.space import usage_of_store
 from tests.s3.fixtures import Bucket
 
 
@@ -88,18 +87,6 @@ def test_what_changed_since_the_listing_is_seen(tmp_path: Path) -> None:
     store.write_json(store.url("raw", "digits", "download.json"), {"hash": "h"})  # the download was completed
     assert list(gc.orphans(store, found, dry=False)) == []
     assert store.exists(store.raw("digits"))
-
-
-def test_parsed_answers_are_listed_and_go_with_the_local_copies(tmp_path: Path) -> None:
-    kept = tmp_path / PARSED_ANSWERS / "diabetes.arrow"
-    kept.parent.mkdir()
-    kept.write_bytes(b"answers")
-    cache = Cache(tmp_path / "cache", 100)
-    for dry in (True, False):
-        (found,) = gc.local_copies(cache, tmp_path, dry)
-        assert (found.name, found.bytes, found.files) == ("parsed answers", 7, 1)
-        assert kept.exists() == dry
-    assert not list(gc.local_copies(cache, tmp_path, dry=False))
 
 
 def test_only_uploads_below_the_root_that_belong_to_nobody_are_aborted(
