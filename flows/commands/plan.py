@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from common.errors import UserError
+from common.scheduling import finish_times
 from common.units import counted, duration
 from competitions import registry
 from flows.commands.answers import answer
@@ -53,7 +53,7 @@ def show_plan(benchmark: Benchmark) -> int:
         "runs": runs,
         "runs_to_do": todo,
         "download_bytes": sum(data["download_bytes"] or 0 for data in datasets),
-        "seconds_at_most": math.ceil(todo / settings.agents) * limit,
+        "seconds_at_most": max(finish_times([(0, limit)] * todo, settings.agents), default=0),
         "dollars_at_most": _dollars(settings, todo),
         "so_far": _so_far(store, request),
         "refusals": refused,
