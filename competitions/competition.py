@@ -197,10 +197,10 @@ class Competition(BaseModel):
         submission, prepared = Path(submission), Path(prepared)
         path = prepared / self.facts.files.answers
         small = not path.is_file() or path.stat().st_size < _WORTH_THREADS
-        if small or edition in self._reads.rows:  # then the answers tell which rows to read
+        if small:
             return self.score(submission, self._kept_answers(prepared), edition)
         # An error of the answers comes before one of the submission: it is not the agent's.
-        reading = [partial(self._kept_answers, prepared), partial(self.read_submission, submission)]
+        reading = [partial(self._kept_answers, prepared), partial(self.read_submission, submission, edition)]
         answers, table = parallel_map(lambda read: read(), reading)
         return self.score_table(table, answers, edition)
 
@@ -242,22 +242,19 @@ class Competition(BaseModel):
 
     def score(self, submission: Path, answers: Any, edition: Edition = "v1") -> float:
         """Like `grade`, with parsed answers."""
-        return self.score_table(self.read_submission(submission, answers, edition), answers, edition)
+        return self.score_table(self.read_submission(submission, edition), answers, edition)
 
-    def read_submission(self, submission: Path, answers: Any = None, edition: Edition = "v1") -> Any:
+    def read_submission(self, submission: Path, edition: Edition = "v1") -> Any:
         """The parsed CSV `submission`, usually a data frame. Raises `InvalidSubmission` if it cannot be parsed.
 
-        `answers`: those that it is scored with, so that rows may be left out that do not count in `edition`. So may
-        columns, with or without answers.
+        Columns may be left out that do not count in `edition`.
         """
-        from competitions.scoring.reading import known_rows, read_submission
+        from competitions.scoring.reading import read_submission
 
         reader = getattr(self.module("grade"), "read_submission", None)
         if reader:
             return reader(submission)
-        reads = self._reads
-        known = None if answers is None else known_rows(answers, reads, edition)
-        return read_submission(submission, reads=reads, known=known, edition=edition)
+        return read_submission(submission, reads=self._reads, edition=edition)
 
     def score_table(self, submission: Any, answers: Any, edition: Edition = "v1") -> float:
         """The unrounded score of a submission read by `read_submission`. Raises `InvalidSubmission`."""

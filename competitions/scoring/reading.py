@@ -13,10 +13,8 @@ import pandas as pd
 from pandas.errors import EmptyDataError
 
 from competitions.scoring.errors import InvalidSubmission
-from competitions.scoring.matching import strings
-from competitions.tables import columns, short_files
+from competitions.tables import columns
 from competitions.tables.columns import Texts
-from competitions.tables.known_rows import KnownRows
 
 Dtype = str | type | Mapping[str, str | type] | None
 # "round_trip" is exact; None is pandas 2's own fast converter, which may be one unit off in the last place.
@@ -29,8 +27,6 @@ class Reads:
 
     Args:
         answers: the columns of the answers that `grade` uses; None for all of them.
-        rows: by edition, the column whose texts tell which rows of a submission count: those with a text that this
-            column of the answers has. Others may be left out when a submission is read.
         columns: by edition, the columns of a submission that count. Others may be left out if all of these are there.
         texts: how columns of text are held. With "arrow" they are columns of pandas' type `string[pyarrow]`, which
             `checks` and `cells` accept, with a missing value where a cell is empty.
@@ -38,15 +34,7 @@ class Reads:
 
     answers: tuple[str, ...] | None = None
     texts: Texts = "object"
-    rows: Mapping[str, str] = field(default_factory=dict)
     columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-
-
-def known_rows(answers: pd.DataFrame, reads: Reads, edition: str) -> KnownRows | None:
-    """The rows of a submission that count with these answers, if some do not."""
-    name = reads.rows.get(edition)
-    texts = None if name is None or name not in answers else strings(answers[name])
-    return None if name is None or texts is None else KnownRows(name, texts)
 
 
 def read_submission(
@@ -56,10 +44,9 @@ def read_submission(
     keep_default_na: bool = True,
     float_precision: FloatParser = "round_trip",
     reads: Reads = Reads(),
-    known: KnownRows | None = None,
     edition: str | None = None,
 ) -> pd.DataFrame:
-    """Read the submission as a table. Rows that are not `known` may be left out, and columns by `reads` and `edition`.
+    """Read the submission as a table. By `reads` and `edition`, columns may be left out.
 
     An empty file gives a frame without columns and rows. Raises `InvalidSubmission` if the file does not exist or
     pandas cannot read it as a table.
@@ -72,7 +59,7 @@ def read_submission(
     if not stat.S_ISREG(mode):  # a named pipe would block the grader forever
         raise InvalidSubmission(f"{path.name} is not a regular file; write the submission as a CSV file.")
     wanted = reads.columns.get(edition or "")
-    read = partial(_read, path, dtype, keep_default_na, float_precision, known=known)
+    read = partial(_read, path, dtype, keep_default_na, float_precision)
     try:
         table = read(Reads(answers=wanted, texts=reads.texts))
         if wanted is not None and not set(wanted) <= set(table.columns):  # a message will name all that are there
@@ -103,18 +90,14 @@ def _read(
     keep_default_na: bool,
     float_precision: FloatParser,
     reads: Reads,
-    known: KnownRows | None = None,
 ) -> pd.DataFrame:
     if dtype is None and keep_default_na and float_precision == "round_trip":
-        found = columns.read_table(path, reads.answers, known) if known else None
-        if found is None:
-            found = columns.read_table(path, reads.answers)
-        table = short_files.read(path, reads.answers) if found is None else columns.frame(found, reads.texts)
+        table = columns.read_table(path, reads.answers)
         if table is not None:
-            return table
+            return columns.frame(table, reads.texts)
     options: dict[str, Any] = {"dtype": dtype, "keep_default_na": keep_default_na, "float_precision": float_precision}
     try:
-        table = pd.read_csv(path, compression=None, **options)
+        frame = pd.read_csv(path, compression=None, **options)
     except EmptyDataError:
         return pd.DataFrame()
-    return table if reads.answers is None else table[[name for name in table.columns if name in reads.answers]]
+    return frame if reads.answers is None else frame[[name for name in frame.columns if name in reads.answers]]

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
 MANY = 20
 """Columns of floats of a table from which they are one block of a frame."""
-WORD = 8
-"""Bytes of a word."""
 _BITS = 63  # of a number that is not negative
 _SPARSE, _DENSE = 0.04, 0.1  # shares of true values: up to the second one, NumPy searches for each anew
 _MANY_ROWS = 1 << 22  # rows from which memory counts more than a little time
@@ -38,11 +36,6 @@ def text_of(strings: pa.Array) -> memoryview:
         return memoryview(b"")
     offsets = offsets_of(strings)
     return memoryview(data)[offsets[0] : offsets[-1]]
-
-
-def words_of(characters: NDArray[np.uint8]) -> NDArray[np.uint64]:
-    """The 64-bit word, the first byte lowest, at each of n characters that has seven after it: n - 7, of at least 8."""
-    return np.lib.stride_tricks.as_strided(characters[:WORD].view("<u8"), (len(characters) - WORD + 1,), (1,))
 
 
 def places_in(mask: NDArray[np.bool_]) -> NDArray[np.intp]:

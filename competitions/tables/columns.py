@@ -34,10 +34,8 @@ from competitions.tables.csv_blocks import (
     row_ends,
 )
 from competitions.tables.csv_types import inference_rows
-from competitions.tables.known_rows import KnownRows, require_text_at_ends
 from competitions.tables.parts import Parts
 from competitions.tables.pieces import Buffers, Piece
-from competitions.tables.wide import numbers_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,7 +44,7 @@ Texts = Literal["object", "arrow"]
 """How columns of text are held: as Python strings, or as Arrow's, which take less memory and are faster to compare."""
 
 SMALL = 1 << 15
-"""Bytes of a file from which it is read here. Shorter ones are read by `short_files`, or by pandas."""
+"""Bytes of a file from which it is read here. pandas reads shorter ones."""
 _LARGE = 256 << 20
 """Bytes of a file from which what was needed to read it is returned to the system."""
 _SLACK = 1 << 12  # bytes by which a piece is longer than its share of the file, which ends within a row
@@ -81,7 +79,7 @@ PLAIN = Rules()
 """Of ``read_csv(path, float_precision="round_trip")``."""
 
 
-def read_table(path: Path, wanted: Collection[str] | None = None, known: KnownRows | None = None) -> pa.Table | None:
+def read_table(path: Path, wanted: Collection[str] | None = None) -> pa.Table | None:
     """The columns of `path`, of int64, double, bool or string; None if only pandas is known to read them right.
 
     `frame` makes a frame of them.
@@ -89,7 +87,6 @@ def read_table(path: Path, wanted: Collection[str] | None = None, known: KnownRo
     Args:
         path: a CSV file in UTF-8 with a header.
         wanted: names of the columns to read, by default all. Those that the file does not have are left out.
-        known: the rows that are needed. Others may be left out, if the first column is that of these texts.
 
     Raises:
         OSError: the file cannot be read.
@@ -106,7 +103,7 @@ def read_table(path: Path, wanted: Collection[str] | None = None, known: KnownRo
         count = WORKERS * -(-size // (pieces.PIECE * WORKERS)) if size > max(_SHARE, commas * SMALL) else 1
         buffers = Buffers(size // count + _SLACK)
         cut = partial(pieces.from_file, buffers=buffers)
-        table = _read(file, cut, wanted, buffers, PLAIN, count, known)
+        table = _read(file, cut, wanted, buffers, PLAIN, count)
     if size > _LARGE:
         release_freed_memory()  # its columns take much, what they were made of is not needed again
     return table
@@ -148,21 +145,15 @@ def _read(
     buffers: Buffers,
     rules: Rules,
     count: float,
-    known: KnownRows | None = None,
 ) -> pa.Table | None:
     """The table in `file`, which `cut` cuts into about `count` pieces. One piece needs no thread."""
     try:
         names = header(file.readline(pieces.PIECE))
         chosen = [name for name in names if wanted is None or name in wanted]
-        known = known if known and known.name == names[0] else None
         work = partial(_parsed, names=names, chosen=chosen, buffers=buffers, rules=rules)
         parts = [Parts(count) for _ in chosen]
-        each: Callable[..., Any] = partial(ordered_map, table_threads(), ahead=WORKERS) if count > 1 else map
-        cuts = cut(file)
-        if known:
-            select = partial(_selected, known=known, columns=len(names), buffers=buffers)
-            cuts = pieces.together(each(select, cuts))
-        _gather(each(work, cuts), parts)
+        apply: Callable[..., Any] = partial(ordered_map, table_threads(), ahead=WORKERS) if count > 1 else map
+        _gather(apply(work, cut(file)), parts)
     except Unusual:
         return None
     except RuntimeError:  # no thread can be started, for example under a limit of memory
@@ -210,14 +201,9 @@ def _parsed(
     rules: Rules,
 ) -> list[pa.Array]:
     """The chosen columns of a piece, as arrays of int64, double, bool or string. Raises `Unusual`."""
-    text, end, quotes, parts = piece
+    text, end, quotes = piece
     require_no_mark(text)
     require_utf8(text, end)
-    if len(chosen) >= MANY and rules.exact and not parts:
-        table = numbers_of(text, end, names, chosen)
-        if table is not None and not _has_empty(whole(table[names[0]])):
-            buffers.give_back(text)
-            return [whole(table[name]) if name != names[0] else _column(whole(table[name]), rules) for name in chosen]
     quoted = quotes > 0
     marked = text.find(b"\r", 0, end) >= 0 or text.find(b"\0", 0, end) >= 0
     countable = not marked and len(chosen) == len(names)
@@ -244,20 +230,8 @@ def _parsed(
         require_plain_quotes(text, end)
     if _has_empty(strings["0"]):  # as in an empty row
         require_plain_rows(text, np.append(0, row_ends(text[:end])[:-1]))
-    require_text_at_ends({name: strings[numbers[name]] for name in chosen}, parts)
     buffers.give_back(text)
     return [_column(strings[numbers[name]], rules) for name in chosen]
-
-
-def _selected(piece: Piece, known: KnownRows, columns: int, buffers: Buffers) -> tuple[bytes, int]:
-    """The rows of a piece that may count, and their number. Raises `Unusual`."""
-    text, end, quotes, _ = piece
-    if quotes or any(text.find(character, 0, end) >= 0 for character in (b"\r", b"\0")):
-        raise Unusual("rows are left out of plain text only")
-    require_utf8(text, end)
-    found = known.rows_of(text, end, columns, inference_rows(columns))
-    buffers.give_back(text)
-    return found
 
 
 def _adds_up(table: pa.Table, end: int, quotes: int) -> bool:

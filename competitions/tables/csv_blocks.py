@@ -210,16 +210,13 @@ def require_plain_quotes(text: bytes | bytearray, size: int | None = None) -> No
             raise Unusual("lines that end with a carriage return")
 
 
-def places_of(characters: NDArray[np.uint8], *wanted: int) -> NDArray[np.int64]:
-    """Where one of some characters is. Part by part: results of comparing then stay in the processor's cache."""
+def places_of(characters: NDArray[np.uint8], wanted: int) -> NDArray[np.int64]:
+    """Where a character is. Part by part: results of comparing then stay in the processor's cache."""
     same = np.empty(min(PART, len(characters)), dtype=bool)
     found = []
     for start in range(0, len(characters), PART):
         part = characters[start : start + PART]
-        here = np.equal(part, wanted[0], out=same[: len(part)])
-        for other in wanted[1:]:
-            here |= part == other
-        found.append(np.flatnonzero(here) + start)
+        found.append(np.flatnonzero(np.equal(part, wanted, out=same[: len(part)])) + start)
     return np.concatenate(found) if found else np.zeros(0, np.int64)
 
 
@@ -323,12 +320,7 @@ def _fractional(characters: NDArray[np.uint8]) -> bool:
 def surely_text(strings: pa.StringArray) -> bool:
     """Whether one of the first values is neither a number nor a boolean for any parser."""
     known = strings if not strings.null_count else strings.drop_null()
-    return is_text(known[:_WITNESSES].to_pylist())
-
-
-def is_text(values: Sequence[str]) -> bool:
-    """Like `surely_text`, of cells none of which is missing."""
-    for value in values[:_WITNESSES]:
+    for value in known[:_WITNESSES].to_pylist():
         if "_" in value:  # Python's `float` accepts underscores between digits, pandas does not
             return True
         try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from queue import Empty, SimpleQueue
 from typing import IO, NamedTuple
 
@@ -22,8 +22,6 @@ class Piece(NamedTuple):
     end: int
     quotes: int = 0
     """How many quotes there are up to `end`: an even number."""
-    parts: tuple[int, ...] = ()
-    """If it is made of rows of several pieces: how many there are of each."""
 
 
 class Buffers:
@@ -80,22 +78,6 @@ def from_file(file: IO[bytes], buffers: Buffers) -> Iterator[Piece]:
             raise Unusual("a row without an end")
         else:
             text = bytearray(4 * len(text))
-
-
-def together(parts: Iterable[tuple[bytes, int]]) -> Iterator[Piece]:
-    """Yield some rows of pieces, given with their number, as pieces of the usual size, of which fewer are parsed."""
-    texts: list[bytes] = []
-    counts: list[int] = []
-    size = 0
-    for text, count in parts:
-        texts.append(text)
-        counts.append(count)
-        size += len(text)
-        if size >= PIECE:
-            yield Piece(b"".join(texts), size, parts=tuple(counts))
-            texts, counts, size = [], [], 0
-    if texts:
-        yield Piece(b"".join(texts), size, parts=tuple(counts))
 
 
 def _last(row: bytes) -> Piece:

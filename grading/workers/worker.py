@@ -53,7 +53,7 @@ def serve(
             send({"phase": "grading"})
 
         def read(path: Path) -> Any:
-            return competition.read_submission(path, answers, edition)
+            return competition.read_submission(path, edition)
 
         def score(table: Any) -> float:
             if halves_options:  # scoring may change what it is given

@@ -11,7 +11,7 @@ import pytest
 
 from competitions import registry
 from competitions.editions import Edition
-from competitions.tables import columns, short_files
+from competitions.tables import columns
 from grading import InvalidSubmission
 from tests.parity.editions import fixed_in_v2
 from tests.prepared import Prepared, PreparedCompetitions
@@ -81,15 +81,11 @@ def test_the_way_of_reading_decides_nothing(
     subject = prepared.get(competition_id, edition)
     given = [subject.submission(name) for name in subject.expected["scores"]]
     submissions = [*given, *odd(given[0], tmp_path)]
-    every_file, no_file = 1 << 40, 0
-    ways = {"columns": (0, no_file), "splitting": (every_file, every_file), "pandas": (every_file, no_file)}
     found = {}
-    for way, (large, short) in ways.items():
-        monkeypatch.setattr(columns, "SMALL", large)
-        monkeypatch.setattr(short_files, "SMALL", short)
+    for way, size in {"columns": 0, "pandas": 1 << 40}.items():
+        monkeypatch.setattr(columns, "SMALL", size)
         found[way] = outcomes(subject, submissions)
     assert found["columns"] == found["pandas"]
-    assert found["splitting"] == found["pandas"]
 
 
 @pytest.mark.parametrize("competition_id", COMPETITIONS)
@@ -101,6 +97,6 @@ def test_text_is_not_held_as_python_strings(
     monkeypatch.setattr(columns, "SMALL", 0)
     answers = subject.competition.answers(subject.path)
     files = subject.competition.facts.files
-    sample = subject.competition.read_submission(subject.path / files.sample_submission, answers)
+    sample = subject.competition.read_submission(subject.path / files.sample_submission)
     held = {name for table in (answers, sample) for name in table.columns if table[name].dtype == object}
     assert bool(held) == (competition_id in AS_OBJECTS), held

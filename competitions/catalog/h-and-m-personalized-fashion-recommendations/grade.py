@@ -11,7 +11,7 @@ from competitions.scoring.metrics.items import Items, split_items
 from competitions.scoring.metrics.ranking import mean_average_precision_at_k
 from competitions.scoring.reading import Reads
 
-READS = Reads(answers=("customer_id", "prediction"), texts="arrow", rows={"v1": "customer_id"})
+READS = Reads(answers=("customer_id", "prediction"), texts="arrow")
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:

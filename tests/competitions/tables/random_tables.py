@@ -85,28 +85,3 @@ def outcome(read: Callable[[], pd.DataFrame]) -> pd.DataFrame | str:
         return read()
     except (ValueError, OverflowError) as error:
         return type(error).__name__
-
-
-FLOATS: list[Callable[[random.Random], str]] = [
-    lambda rng: repr(rng.random() * 10 ** rng.randint(-30, 16)),
-    lambda rng: f"{rng.uniform(-50, 1000):.{rng.randint(1, 4)}f}",
-    lambda rng: rng.choice(
-        ["1e-320", "4.9e-324", "1e16", "1E3", "8.5e-5", "-0.0", ".5", "1.", "-1e-7", "0.1" + "0" * 25]
-    ),
-]
-WHOLE: list[Callable[[random.Random], str]] = [
-    lambda rng: str(rng.randint(0, 1)),
-    lambda rng: str(rng.randint(-(10**18), 10**18)),
-]
-
-
-def spelled(rows: list[list[str]], rng: random.Random) -> bytes:
-    """The table with quotes around no cell, the first ones, some or all, and line ends of a kind, or of both."""
-    chance, first, other = rng.choice([(0, 0, 0), (0, 1, 0), (0.5, 0.5, 0), (1, 1, 0), (1, 1, 0), (1, 1, 0.01)])
-    ends = rng.choice(["\n", "\n", "\r\n", "\r\n", "\r\n\n"])  # of each row one of these, or both
-    text = ""
-    for row in rows:
-        cells = [quoted(cell, rng.random() < (chance if place else first)) for place, cell in enumerate(row)]
-        text += ",".join(cell.strip('"') if rng.random() < other else cell for cell in cells)
-        text += ends if ends != "\r\n\n" else rng.choice(["\n", "\r\n"])
-    return text.encode()
