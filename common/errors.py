@@ -51,7 +51,6 @@ These are caught in the package that raises them, and do not reach a user:
     CheckpointStopped                     sandbox.world.checkpoint
     ServiceError                          deployments.background
     DifferentResult                       benchmarks.measure
-    CalibrationFailed                     benchmarks.simulation.calibration
 """
 
 from __future__ import annotations

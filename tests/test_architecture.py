@@ -127,9 +127,7 @@ def test_the_table_of_folders_says_the_same() -> None:
     assert table == FOLDERS
 
 
-CIRCLES: list[set[str]] = [
-    {"benchmarks.simulation.pipeline", "benchmarks.simulation.pool"},
-]
+CIRCLES: list[set[str]] = []
 """Modules that import each other, directly or through others. None may come; those that are broken leave the list."""
 
 

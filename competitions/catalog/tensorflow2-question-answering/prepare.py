@@ -85,11 +85,7 @@ class Chunk:
     def add(self, lines: list[bytes]) -> None:
         """Check the next lines."""
         self._lines += lines
-        known = parse(lines)
-        if known is None:
-            self._questions += [found[0] if (found := parse([line])) else None for line in lines]
-        else:
-            self._questions += known
+        self._questions += map(parse, lines)
 
     def train(self, rows: NDArray[np.intp]) -> Iterator[Texts]:
         """Yield the text of the train part, which has these rows."""

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from competitions.tables import arrays as tables
-from competitions.tables.arrays import order_as, ordered, places_in
+from competitions.tables.arrays import order_as, ordered
 
 KINDS = st.sampled_from(["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"])
 
@@ -63,11 +63,3 @@ def test_the_order_of_numbers_that_need_all_bits() -> None:
     above = np.array([2**63, 2**63 + 1], np.uint64)
     assert order_as(above[::-1], above) is not None
     assert order_as(above, np.array([-(2**63), -(2**63) + 1])) is None, "the same bits are other numbers"
-
-
-@pytest.mark.parametrize("share", [0.0, 0.01, 0.04, 0.041, 0.07, 0.0999, 0.1, 0.11, 0.5, 1.0])
-@pytest.mark.parametrize("size", [0, 1, 10, 99, 1000, 5000])
-def test_places_in_a_mask(size: int, share: float) -> None:
-    mask = np.zeros(size, dtype=bool)
-    mask[np.random.default_rng(0).permutation(size)[: round(size * share)]] = True
-    assert places_in(mask).tolist() == np.flatnonzero(mask).tolist()
