@@ -35,7 +35,7 @@ These are caught in the package that raises them, and do not reach a user:
     ShortAnswer                           competitions.preparing.archives.reading
     InvalidSubmission                     competitions.scoring.errors
     ScoreNote                             competitions.scoring.notes
-    Unusual                               competitions.tables.csv_blocks
+    UnsupportedCsv                        competitions.tables.csv_blocks
     Unreadable                            grading.integrity.examiner
     NoAnswer                              grading.integrity.questions
     Skipped                               grading.competition_checks.subject

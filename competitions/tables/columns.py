@@ -24,7 +24,7 @@ from common.heap import release_freed_memory
 from competitions.tables import pieces
 from competitions.tables.arrays import MANY, text_of, whole
 from competitions.tables.csv_blocks import (
-    Unusual,
+    UnsupportedCsv,
     infer_column,
     is_ordinary,
     require_no_mark,
@@ -154,7 +154,7 @@ def _read(
         parts = [Parts(count) for _ in chosen]
         apply: Callable[..., Any] = partial(ordered_map, table_threads(), ahead=WORKERS) if count > 1 else map
         _gather(apply(work, cut(file)), parts)
-    except Unusual:
+    except UnsupportedCsv:
         return None
     except RuntimeError:  # no thread can be started, for example under a limit of memory
         end_threads()  # and with them what waits for one
@@ -173,23 +173,23 @@ def _gather(pieces: Iterable[Sequence[pa.Array]], columns: Sequence[Parts]) -> N
 
 
 def header(line: bytes) -> list[str]:
-    """The names of the columns. Raises `Unusual` if pandas may take others."""
+    """The names of the columns. Raises `UnsupportedCsv` if pandas may take others."""
     try:
         text = line.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise Unusual("a header that is not UTF-8") from error
+        raise UnsupportedCsv("a header that is not UTF-8") from error
     if not text.endswith("\n") or text[0] in "\ufeff \t\r\n" or "\0" in text or text.count('"') % 2:
-        raise Unusual("a header that ends within quotes, begins with a blank, or is alone")
+        raise UnsupportedCsv("a header that ends within quotes, begins with a blank, or is alone")
     text = text.removesuffix("\n").removesuffix("\r")
     try:
         names = next(standard_csv.reader([text], strict=True)) if '"' in text else text.split(",")
     except standard_csv.Error as error:  # as in "a";"b"
-        raise Unusual("a header with something behind a quote") from error
+        raise UnsupportedCsv("a header with something behind a quote") from error
     if '"' in text and ",".join(names) != text.replace('"', ""):
-        raise Unusual("quotes within names")
+        raise UnsupportedCsv("quotes within names")
     names = [name or f"Unnamed: {place}" for place, name in enumerate(names)]  # such as that of an index
     if "\r" in text or len(names) < 2 or len(set(names)) < len(names):
-        raise Unusual("a single column, or names that are repeated")
+        raise UnsupportedCsv("a single column, or names that are repeated")
     return names
 
 
@@ -200,7 +200,7 @@ def _parsed(
     buffers: Buffers,
     rules: Rules,
 ) -> list[pa.Array]:
-    """The chosen columns of a piece, as arrays of int64, double, bool or string. Raises `Unusual`."""
+    """The chosen columns of a piece, as arrays of int64, double, bool or string. Raises `UnsupportedCsv`."""
     text, end, quotes = piece
     require_no_mark(text)
     require_utf8(text, end)
@@ -224,7 +224,7 @@ def _parsed(
             ),
         )
     except pa.ArrowException as error:
-        raise Unusual(str(error)) from error
+        raise UnsupportedCsv(str(error)) from error
     strings = {name: whole(table[name]) for name in included}
     if quoted and countable and not _adds_up(table, end, quotes):
         require_plain_quotes(text, end)
@@ -244,7 +244,7 @@ def _adds_up(table: pa.Table, end: int, quotes: int) -> bool:
 
 
 def _has_empty(first: pa.StringArray) -> bool:
-    """Whether a cell of the first column is empty. Raises `Unusual` if one begins with a blank.
+    """Whether a cell of the first column is empty. Raises `UnsupportedCsv` if one begins with a blank.
 
     pandas skips some rows that begin with a blank.
     """
@@ -258,7 +258,7 @@ def _has_empty(first: pa.StringArray) -> bool:
         filled = filled[starts[1:] > filled]
     begin = np.frombuffer(data, np.uint8)[filled]
     if ((begin == ord(" ")) | (begin == ord("\t"))).any():
-        raise Unusual("rows that begin with a blank")
+        raise UnsupportedCsv("rows that begin with a blank")
     return empty
 
 
@@ -266,11 +266,11 @@ def _column(strings: pa.StringArray, rules: Rules) -> pa.Array:
     column = infer_column(strings, is_text=False, missing=rules.missing)
     if column is not None:
         if not rules.exact and column.type == pa.float64() and not is_ordinary(strings):
-            raise Unusual("floats that pandas' ordinary converter may not read exactly")
+            raise UnsupportedCsv("floats that pandas' ordinary converter may not read exactly")
         return column
     if pc.all(pc.is_in(strings, _BOOLEANS)).as_py():
         return pc.is_in(strings, _TRUE)
-    raise Unusual("a column that may be numbers or text")
+    raise UnsupportedCsv("a column that may be numbers or text")
 
 
 def _typed(table: pa.Table, rules: Rules) -> pa.Table | None:

@@ -2,7 +2,7 @@
 
 The result equals that of ``pandas.read_csv`` for the same rows: types, missing values and floats. Columns that are
 certainly whole numbers, floats or text are parsed here. pandas parses blocks with any other column, and whole files
-with unusual syntax (`Unusual`).
+with unusual syntax (`UnsupportedCsv`).
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _ORDINARY = 16  # characters of a float with at most 15 digits and a point
 _WITNESSES = 50  # number of values inspected to decide that a column is text
 
 
-class Unusual(Exception):
+class UnsupportedCsv(Exception):
     """The file has syntax for which only pandas' own parser is known to give the right result."""
 
 
@@ -92,8 +92,8 @@ def cut(stream: IO[bytes], rows: int, most: int) -> Iterator[Piece]:
 
     A block of more than `most` bytes comes in pieces of about as many.
 
-    Raises `Unusual` if the text ends within quotes or a row seems endless because a quote is never closed, or if a row
-    is empty or begins with a blank, because pandas skips some of these.
+    Raises `UnsupportedCsv` if the text ends within quotes or a row seems endless because a quote is never closed, or if
+    a row is empty or begins with a blank, because pandas skips some of these.
     """
     waiting, found, quotes, header = bytearray(), np.zeros(0, np.int64), 0, True
     number, left = 0, rows  # of the block, and how many of its rows are still to come
@@ -118,31 +118,31 @@ def cut(stream: IO[bytes], rows: int, most: int) -> Iterator[Piece]:
         if not piece:
             break
         if len(waiting) - (int(found[-1]) if len(found) else 0) > _LONGEST_ROW:
-            raise Unusual("a row without an end")
+            raise UnsupportedCsv("a row without an end")
     if quotes % 2 or header:
-        raise Unusual("it has no rows, or ends within quotes")
+        raise UnsupportedCsv("it has no rows, or ends within quotes")
 
 
 def require_utf8(text: bytes | bytearray, size: int) -> None:
-    """Raise `Unusual` unless the first `size` bytes are UTF-8. Arrow's own check, cell by cell, is ten times slower."""
+    """Raise `UnsupportedCsv` unless the first `size` bytes are UTF-8. Arrow's check of cells is slower."""
     if not text.isascii():
         try:
             str(memoryview(text)[:size], "utf-8")
         except UnicodeDecodeError as error:
-            raise Unusual("not UTF-8") from error
+            raise UnsupportedCsv("not UTF-8") from error
 
 
 def require_no_mark(text: bytes | bytearray) -> None:
-    """Raise `Unusual` if a text starts with a byte order mark, which Arrow leaves out there and pandas keeps."""
+    """Raise `UnsupportedCsv` if a text starts with a byte order mark, which Arrow leaves out there and pandas keeps."""
     if text.startswith(_BYTE_ORDER_MARK):
-        raise Unusual("a byte order mark")
+        raise UnsupportedCsv("a byte order mark")
 
 
 def require_plain_rows(text: bytes | bytearray, starts: NDArray[np.int64]) -> None:
-    """Raise `Unusual` if one of the rows, which start there, is empty or begins with a blank."""
+    """Raise `UnsupportedCsv` if one of the rows, which start there, is empty or begins with a blank."""
     first = np.frombuffer(text, np.uint8)[starts]
     if np.isin(first, np.frombuffer(b"\n\r \t", np.uint8)).any():
-        raise Unusual("rows that are empty or begin with a blank")
+        raise UnsupportedCsv("rows that are empty or begin with a blank")
 
 
 def row_ends(text: bytes | bytearray, quotes: int = 0) -> NDArray[np.int64]:
@@ -159,7 +159,7 @@ def row_ends(text: bytes | bytearray, quotes: int = 0) -> NDArray[np.int64]:
 def parse(text: bytes, plan: Plan) -> dict[str, pa.Array] | None:
     """The columns of a block as arrays of int64, double or string; None if only pandas can infer them.
 
-    Raises `Unusual` if pandas might split the text into other rows and fields.
+    Raises `UnsupportedCsv` if pandas might split the text into other rows and fields.
     """
     require_no_mark(text)
     require_plain_quotes(text)
@@ -176,7 +176,7 @@ def parse(text: bytes, plan: Plan) -> dict[str, pa.Array] | None:
             ),
         )
     except pa.ArrowException as error:
-        raise Unusual(str(error)) from error
+        raise UnsupportedCsv(str(error)) from error
     found = {}
     for name, values in zip(plan.columns, table.columns, strict=True):
         column = infer_column(whole(values), name in plan.texts, plan.missing)
@@ -187,14 +187,14 @@ def parse(text: bytes, plan: Plan) -> dict[str, pa.Array] | None:
 
 
 def require_plain_quotes(text: bytes | bytearray, size: int | None = None) -> None:
-    """Raise `Unusual` unless quotes enclose whole fields, and carriage returns outside of quotes end lines.
+    """Raise `UnsupportedCsv` unless quotes enclose whole fields, and carriage returns outside of quotes end lines.
 
     Of the text, the first `size` bytes count, by default all.
     """
     characters = np.frombuffer(text, np.uint8, len(text) if size is None else size)
     quotes = np.zeros(0, np.int64)
     if text.find(b"\0", 0, size) >= 0:
-        raise Unusual("null characters")
+        raise UnsupportedCsv("null characters")
     if text.find(b'"', 0, size) >= 0:
         quotes = places_of(characters, _QUOTE)
         opening, closing = quotes[::2], quotes[1::2]
@@ -202,12 +202,12 @@ def require_plain_quotes(text: bytes | bytearray, size: int | None = None) -> No
         before[opening == 0] = _NEWLINE
         after = characters[np.minimum(closing + 1, len(characters) - 1)]
         if not (_BEFORE_QUOTE[before].all() and _AFTER_QUOTE[after].all()):
-            raise Unusual("quotes within fields")
+            raise UnsupportedCsv("quotes within fields")
     if text.find(b"\r", 0, size) >= 0:
         returns = places_of(characters, _RETURN)
         returns = returns[np.searchsorted(quotes, returns) % 2 == 0]
         if not (characters[np.minimum(returns + 1, len(characters) - 1)] == _NEWLINE).all():
-            raise Unusual("lines that end with a carriage return")
+            raise UnsupportedCsv("lines that end with a carriage return")
 
 
 def places_of(characters: NDArray[np.uint8], wanted: int) -> NDArray[np.int64]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from queue import Empty, SimpleQueue
 from typing import IO, NamedTuple
 
-from competitions.tables.csv_blocks import Unusual, count_of
+from competitions.tables.csv_blocks import UnsupportedCsv, count_of
 
 PIECE = 2 << 20
 """Bytes of a piece, about."""
@@ -49,7 +49,7 @@ class Buffers:
 
 
 def from_stream(file: IO[bytes]) -> Iterator[Piece]:
-    """Yield the rest of the file in pieces that end where a row ends. Raises `Unusual` for a quote without an end."""
+    """Yield the rest of the file in pieces of whole rows. Raises `UnsupportedCsv` for a quote without an end."""
     waiting = b""
     while read := file.read(PIECE):
         text = waiting + read if waiting else read
@@ -58,7 +58,7 @@ def from_stream(file: IO[bytes]) -> Iterator[Piece]:
         if end:
             yield Piece(text, end, quotes)
         elif len(waiting) > _LONGEST_ROW:
-            raise Unusual("a row without an end")
+            raise UnsupportedCsv("a row without an end")
     if waiting:
         yield _last(waiting)
 
@@ -75,7 +75,7 @@ def from_file(file: IO[bytes], buffers: Buffers) -> Iterator[Piece]:
             yield _last(bytes(text[:read]))
             return
         elif len(text) > _LONGEST_ROW:
-            raise Unusual("a row without an end")
+            raise UnsupportedCsv("a row without an end")
         else:
             text = bytearray(4 * len(text))
 
@@ -84,7 +84,7 @@ def _last(row: bytes) -> Piece:
     """The last row, which has no line end."""
     quotes = row.count(b'"')
     if quotes % 2:
-        raise Unusual("it ends within quotes")
+        raise UnsupportedCsv("it ends within quotes")
     return Piece(row + b"\n", len(row) + 1, quotes)
 
 
@@ -103,4 +103,4 @@ def _end(text: bytes | bytearray, size: int) -> tuple[int, int]:
         earlier = text.rfind(b"\n", 0, end - 1) + 1
         quotes -= text.count(b'"', earlier, end)
         end = earlier
-    raise Unusual("line ends within quotes")
+    raise UnsupportedCsv("line ends within quotes")

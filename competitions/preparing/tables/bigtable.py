@@ -105,7 +105,7 @@ class _Formatted:
                 settled = self._format(types, keep, plan, most)
             except _Undecided:
                 types, most = Types(), sys.maxsize
-            except csv_blocks.Unusual:
+            except csv_blocks.UnsupportedCsv:
                 plan, types = None, Types()
 
     def _format(self, types: Types, keep: list[str], plan: csv_blocks.Plan | None, most: int) -> bool:

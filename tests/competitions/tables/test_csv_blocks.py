@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from competitions.tables import csv_blocks
-from competitions.tables.csv_blocks import Plan, Unusual, cut, parse
+from competitions.tables.csv_blocks import Plan, UnsupportedCsv, cut, parse
 
 ROUND_TRIP: dict[str, Any] = {"float_precision": "round_trip"}
 
@@ -39,13 +39,13 @@ def test_blocks_have_so_many_rows_however_the_stream_comes(piece: int, monkeypat
 
 @pytest.mark.parametrize("text", ["", "a,b\n", "a,b\n1,2\n\n3,4\n", "a,b\n 1,2\n", "a,b\n1,2\n\r\n", 'a,b\n1,"2\n'])
 def test_rows_that_pandas_counts_in_its_own_way_are_refused(text: str) -> None:
-    with pytest.raises(Unusual):
+    with pytest.raises(UnsupportedCsv):
         blocks_of(text)
 
 
 @pytest.mark.parametrize("text", ["\ufeff1,a\n", '1,a"b\n', '1,"a"b\n', "1,a\rb\n", "1,2,3\n", "1\n", "1,\0\n"])
 def test_fields_that_may_be_others_for_pandas_are_refused(text: str) -> None:
-    with pytest.raises(Unusual):
+    with pytest.raises(UnsupportedCsv):
         parse(text.encode(), Plan(("a", "b"), frozenset(), True))
 
 
@@ -107,7 +107,7 @@ def test_a_stray_quote_does_not_read_the_rest_of_the_file(monkeypatch: pytest.Mo
     monkeypatch.setattr(csv_blocks, "_LONGEST_ROW", 1 << 20)
     monkeypatch.setattr(csv_blocks, "_PIECE", 1 << 18)
     file = Endless(b'a,b\n1,2\n3,"stray\n', 1 << 40)
-    with pytest.raises(Unusual, match="without an end"):
+    with pytest.raises(UnsupportedCsv, match="without an end"):
         list(cut(io.BufferedReader(file), 1000, sys.maxsize))
     assert file.read_so_far < 3 << 20
 
