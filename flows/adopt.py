@@ -7,7 +7,7 @@ from prefect import flow
 from common import progress
 from competitions.editions import Edition
 from flows.watching.naming import parameters, selection_name
-from flows.watching.outcome import Outcome, contained, finish, outcome_of
+from flows.watching.outcome import Outcome, capture_errors, finish, outcome_of
 from storage.dataset import Dataset
 from tasks.adopt import adopt_dataset
 from tasks.wiring.context import already_prepared, open_store
@@ -33,7 +33,7 @@ def adopt(
     place = open_store(store)
     outcomes: dict[str, Outcome] = {}
     for name in competition_ids:
-        with contained(name, outcomes):
+        with capture_errors(name, outcomes):
             if already_prepared(place, Dataset(_EDITION, name), None, verified=compare):
                 outcomes[name] = Outcome(name, "reused", "prepared already")
             else:

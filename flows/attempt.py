@@ -21,7 +21,7 @@ from prefect.states import Cancelled
 
 from common.errors import UserError
 from common.settings import get_settings
-from flows.fleet.obeying import obeying
+from flows.fleet.cancellation import watch_cancellation
 from flows.watching.attempts import watched
 from flows.watching.naming import agent_name
 from tasks.agent_run import agent_run, end_agent
@@ -70,16 +70,16 @@ def attempt(attempt: Attempt) -> str:
     wait_for_server()
     _require_same(attempt)
     _tag_host()
-    with obeying(str(runtime.flow_run.id)) as told:
+    with watch_cancellation(str(runtime.flow_run.id)) as watcher:
         try:
             return _make(attempt)
         except TerminationSignal:
-            told.end()  # storing what the agent left may take a while
+            watcher.stop()  # storing what the agent left may take a while
             if not _cancelled():
                 leave_all()
                 raise
             end_agent(attempt)
-            if told.told:
+            if watcher.has_ended_work:
                 _end_cancelled()
             raise
 

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
-from prefect import flow, runtime
+from prefect import Task, flow, runtime
 
+from common import progress
+from common.settings import get_settings
 from common.units import counted
 from flows.fleet.local import LocalAttempts
 from flows.fleet.notifications import GROUP_FINISHED, Message, announce
 from flows.grading import finish_group
-from flows.integrity import integrity
 from flows.watching.naming import request_name
-from flows.watching.outcome import Outcome, contained
+from flows.watching.outcome import Outcome, capture_errors, outcome_of
 from storage.runs.folders import finished_folders
 from storage.store import Store
+from tasks.integrity import familiarity, plagiarism, violations
 from tasks.wiring.attempts import attempts_of, note_plan
 from tasks.wiring.cancelling import forget_cancelling
 from tasks.wiring.context import RunContext
 from tasks.wiring.prefect_server import wait_for_server
+from tasks.wiring.process import apply_settings
 from tasks.wiring.requests import Attempt, RunRequest
 from tasks.wiring.storing import remove_leftovers
 
@@ -60,17 +63,17 @@ def evaluate(competition_ids: list[str], request: RunRequest) -> list[Outcome]:
 def add_all(attempts: Attempts, context: RunContext, competition_id: str, failed: dict[str, Outcome]) -> None:
     """Have the attempts at a prepared competition made, one per seed. Errors of this are outcomes in `failed`."""
     found: list[Attempt] = []
-    with contained(competition_id, failed):
+    with capture_errors(competition_id, failed):
         found = attempts_of(context, competition_id)
     for attempt in found:
-        with contained(attempt.name, failed):
+        with capture_errors(attempt.name, failed):
             attempts.add(attempt)
 
 
 def finish_runs(context: RunContext, outcomes: dict[str, Outcome]) -> list[Outcome]:
     """Examine the runs if that is asked for, and report on the group. Raises `PartlyFailed` if anything failed."""
     request, store = context.request, context.store
-    with contained("integrity", outcomes):
+    with capture_errors("integrity", outcomes):
         if request.examine and finished_folders(store, request.run_group):
             outcomes |= {each.what: each for each in integrity(request.run_group, store.root)}
     try:
@@ -85,3 +88,24 @@ def _finished(store: Store, request: RunRequest, outcomes: dict[str, Outcome]) -
     report = store.url("reports", request.run_group, "report.html")
     counts = f"{counted(len(outcomes), 'run')}, {failed} failed"
     return Message(f"Run group {request.run_group} has finished: {counts}", f"Agent {request.agent}. Report:", report)
+
+
+@flow(name="integrity", flow_run_name="integrity of {run_group}")
+def integrity(run_group: str, store: str) -> list[Outcome]:
+    """Examine the runs of a group for plagiarism and broken rules; measure a model's familiarity if one is configured.
+
+    A check that fails does not stop the others.
+    """
+    apply_settings()
+    stages: dict[Task[..., Any], str] = {plagiarism: "to look at", violations: "to look at"}
+    if get_settings().familiarity_model:
+        stages[familiarity] = "competitions measured"
+    futures = {stage: stage.submit(run_group, store) for stage in stages}
+    outcomes = []
+    for stage, future in futures.items():
+        outcome = outcome_of(f"{stage.name} {run_group}", [future])
+        if outcome.result == "done":
+            outcome = Outcome(outcome.what, "done", f"{future.state.result()} {stages[stage]}")
+        progress.report(outcome.what, outcome.result, outcome.message)
+        outcomes.append(outcome)
+    return outcomes

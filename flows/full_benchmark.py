@@ -20,9 +20,9 @@ from flows.evaluate import add_all, evaluate, finish_runs
 from flows.fleet.pool import PoolAttempts
 from flows.fleet.queues import Priority
 from flows.prepare import Preparing, prepare, prepare_each
+from flows.watching.event_log import logging_events
 from flows.watching.naming import request_name
 from flows.watching.outcome import Outcome, PartlyFailed, show_outcomes
-from flows.watching.story import telling
 from tasks.wiring.attempts import note_plan
 from tasks.wiring.cancelling import forget_cancelling
 from tasks.wiring.context import RunContext
@@ -63,7 +63,7 @@ def full_benchmark(
     forget_cancelling(request)
     note_plan(context.store, request, competition_ids)
     what = Preparing(competition_ids, request.store, request.edition, raw_dir, keep_raw, skip_verification)
-    with telling():
+    with logging_events():
         outcomes = (
             _one_after_the_other(what, request)
             if pool is None
@@ -104,7 +104,7 @@ def _as_prepared(what: Preparing, context: RunContext, in_pool: PoolAttempts) ->
             if outcome.result != "failed":
                 add_all(attempts, context, outcome.what, failed)
 
-        prepared = prepare_each(what, hand_out, attempts.look)
+        prepared = prepare_each(what, hand_out, attempts.poll)
         outcomes = attempts.outcomes() | failed
     show_outcomes("prepared", prepared)
     try:

@@ -18,7 +18,7 @@ from common.settings import get_settings
 from competitions.editions import Choice, chosen
 from flows.credentials import no_credentials, without_credentials
 from flows.watching.naming import parameters, selection_name
-from flows.watching.outcome import Outcome, contained, finish, outcome_of
+from flows.watching.outcome import Outcome, capture_errors, finish, outcome_of
 from storage.dataset import Dataset
 from storage.datasets.prepared import left_out_of
 from storage.store import OPENING_SECONDS
@@ -101,7 +101,7 @@ def prepare_each(
     for name in what.competition_ids:
         failed: dict[str, Outcome] = {}
         done = False
-        with contained(name, failed):
+        with capture_errors(name, failed):
             if name in refused:
                 raise no_credentials([name])
             wanted = (Dataset(each, name) for each in chosen(what.edition))

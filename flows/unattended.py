@@ -15,9 +15,9 @@ from flows.forms import AgentName, Archives, Data, Execution, Seeds, Split, chos
 from flows.full_benchmark import full_benchmark
 from flows.grading import finish_group, outcomes_of, submit_grade
 from flows.prepare import prepare
+from flows.watching.event_log import logging_events
 from flows.watching.naming import agent_name, chosen_name, parameters
 from flows.watching.outcome import Outcome
-from flows.watching.story import telling
 from grading.medals import Leaderboard
 from storage.runs.folders import no_runs
 from storage.store import check_run_group
@@ -100,7 +100,7 @@ def preparation(
     place = open_store(store)
     ids = chosen_ids(split, competition_ids)
     how = archives
-    with telling():
+    with logging_events():
         return prepare.fn(ids, place.root, edition, raw_dir, how.keep_raw, how.skip_verification, how.renew)
 
 
@@ -118,6 +118,6 @@ def grading(run_group: str, leaderboard: Leaderboard = "stored", store: str | No
     requests = list(grade_requests(place, check_run_group(run_group), leaderboard))
     if not requests:
         raise no_runs(place, run_group, "finished runs")
-    with telling():
+    with logging_events():
         outcomes = outcomes_of({each.name: submit_grade(place, each) for each in requests})
     return finish_group(place, run_group, outcomes)

@@ -13,7 +13,7 @@ from flows.commands.options import StoreOptions, takes
 from storage.runs.folders import is_seed
 from storage.store import Store
 
-_LOOK_SECONDS = 0.25
+_POLL_SECONDS = 0.25
 
 
 @click.command("cancel")
@@ -94,7 +94,7 @@ def _cancel_here(
 
     give_up = time.monotonic() + patience
     while (remaining := chosen.running()) and time.monotonic() < give_up:
-        time.sleep(_LOOK_SECONDS)
+        time.sleep(_POLL_SECONDS)
     left = names([each.claim.labels for each in remaining])
     asked = names([*waiting, *(each.claim.labels for each in running)])
     return [name for name in sorted(set(asked)) if name not in left], sorted(set(left)), True

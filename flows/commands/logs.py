@@ -21,7 +21,7 @@ from storage.runs.live import LiveReader
 from storage.runs.records import RunRecord
 from tasks.wiring.in_progress import in_progress
 
-_LOOK_SECONDS = 0.25
+_POLL_SECONDS = 0.25
 _REMOTE_SECONDS = 2.0
 _STATE_EVERY = 10  # looks: whether anybody waits for the run takes several requests
 _CHUNK = 1 << 20
@@ -104,7 +104,7 @@ def _print_live(layout: control.Layout, follow: bool) -> None:
             follower.forward(last=over)
             if over:
                 return
-            time.sleep(_LOOK_SECONDS)  # polling, because there is no portable event for writes by another process
+            time.sleep(_POLL_SECONDS)  # polling, because there is no portable event for writes by another process
     finally:
         follower.close()
 

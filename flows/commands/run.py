@@ -159,10 +159,10 @@ def _request(run: RunOptions, isolation: IsolationOptions, agent: Agent, store: 
 
 def _hand_over(benchmark: Benchmark) -> int:
     """Have the hosts of the work pool do everything; returns the exit code."""
-    from flows.fleet.detached import submit
+    from flows.fleet.registration import submit_benchmark
 
     group, pool = benchmark.context.request.run_group, benchmark.pool
-    submit(str(pool), benchmark.parameters())
+    submit_benchmark(str(pool), benchmark.parameters())
     say(f"Handed over to work pool {pool}. {_commands(group)}")
     answer({"kind": "handed over", "run_group": group, "pool": pool})
     return 0

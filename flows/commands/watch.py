@@ -10,7 +10,7 @@ from common.errors import UserError
 from flows.commands.answers import answer, say, takes_json
 from flows.commands.options import RUN_GROUP, StoreOptions, takes
 
-_LOOK_SECONDS = 2.0
+_POLL_SECONDS = 2.0
 
 
 @click.command("watch")
@@ -60,7 +60,7 @@ def _watch(group: str, once: bool, storage: StoreOptions) -> int:
                 if once:
                     raise UserError(f"the Prefect server does not answer: {error}") from error
                 progress.report(f"group {group}", "waiting", "the Prefect server does not answer; the agents go on")
-                time.sleep(_LOOK_SECONDS)
+                time.sleep(_POLL_SECONDS)
                 continue
             if place is None:
                 chosen = storage.store or storage.data_dir or not runs.store
@@ -75,7 +75,7 @@ def _watch(group: str, once: bool, storage: StoreOptions) -> int:
                 progress.report(run.name, active if run in runs.unfinished else "done")
             if once or not (runs.unfinished or runs.crashed):
                 break
-            time.sleep(_LOOK_SECONDS)
+            time.sleep(_POLL_SECONDS)
     if once and runs.unfinished:
         answer([each._asdict() for each in found])
         return 0

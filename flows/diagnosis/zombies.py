@@ -50,7 +50,7 @@ def find(silence: timedelta | None = None) -> list[Zombie]:
     from prefect.client.orchestration import get_client
     from prefect.client.schemas.filters import FlowRunFilter
 
-    from flows.fleet.again import family
+    from flows.fleet.resubmission import shared_tag
 
     found, now = [], datetime.now(UTC)
     with get_client(sync_client=True) as client:
@@ -60,7 +60,7 @@ def find(silence: timedelta | None = None) -> list[Zombie]:
             sign, patience = _last_sign(client, run)
             if now - sign > (patience if silence is None else silence):
                 # Those of a fleet are followed by flow runs of their own, because their processes may come back.
-                again = run.deployment_id is not None and run.run_count < _STARTS and family(run.tags) is None
+                again = run.deployment_id is not None and run.run_count < _STARTS and shared_tag(run.tags) is None
                 found.append(Zombie(run.id, run.name, sign, again))
     return found
 
@@ -101,7 +101,7 @@ def resubmit_aborted() -> dict[UUID, str]:
     from prefect.client.schemas.filters import FlowRunFilter
     from prefect.states import AwaitingRetry
 
-    from flows.fleet.again import family
+    from flows.fleet.resubmission import shared_tag
 
     since = datetime.now(UTC) - timedelta(days=1)
     wanted = FlowRunFilter.model_validate({"state": {"type": {"any_": ["CRASHED"]}}, "end_time": {"after_": since}})
@@ -110,7 +110,7 @@ def resubmit_aborted() -> dict[UUID, str]:
         for run in _pages(client, wanted):
             aborted = run.state is not None and _ABORTED in (run.state.message or "")
             # Those of a fleet are followed by flow runs of their own.
-            if not aborted or run.deployment_id is None or run.run_count >= _STARTS or family(run.tags) is not None:
+            if not aborted or run.deployment_id is None or run.run_count >= _STARTS or shared_tag(run.tags) is not None:
                 continue
             client.set_flow_run_state(run.id, AwaitingRetry(message="Resubmitted: its worker had died."))
             done[run.id] = run.name

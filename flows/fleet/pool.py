@@ -15,7 +15,7 @@ from prefect.deployments import run_deployment
 from common import progress
 from common.errors import UserError
 from flows.attempt import attempt_name
-from flows.fleet import again
+from flows.fleet import resubmission
 from flows.fleet.hosts import online
 from flows.fleet.queues import Priority, deployment_name, label_for, queue_name
 from flows.fleet.runs import SERVER_ERRORS, explanation, host_of, shown_state
@@ -33,11 +33,11 @@ from tasks.wiring.requests import Attempt, RunRequest
 if TYPE_CHECKING:
     from prefect.client.schemas.objects import FlowRun
 
-LOOK_SECONDS = 2.0
-"""Interval between two looks at the states of all flow runs, which are one request for every 200 of them."""
+POLL_SECONDS = 2.0
+"""Interval between two requests for the states of all flow runs, one for every 200 of them."""
 HOSTS_SECONDS = 60.0
-"""Interval between two looks whether any host could take what waits."""
-_PAGE = 200
+"""Interval between two checks whether any host could take what waits."""
+_PAGE_RUNS = 200
 
 
 @dataclass
@@ -58,8 +58,8 @@ class PoolAttempts:
         self._queue = queue_name(self._label, priority)
         self._work: dict[str, Work] = {}
         self._open: dict[UUID, _Submitted] = {}
-        self._looked = 0.0
-        self._looked_at_hosts = float("-inf")
+        self._polled_at = 0.0
+        self._hosts_checked_at = float("-inf")
         self._unplaceable: str | None = None
         """Why no host can take the attempts that wait."""
 
@@ -84,37 +84,37 @@ class PoolAttempts:
         self._open[found.id] = _Submitted(attempt, found)
         progress.report(attempt.name, "queued", f"in work pool {self._pool}")
 
-    def look(self) -> None:
+    def poll(self) -> None:
         """Report what the flow runs do, and take the outcomes of those that have ended. Does nothing if called often.
 
         An attempt whose flow run has crashed is submitted again. Raises `UserError`.
         """
         now = time.monotonic()
-        if now - self._looked < LOOK_SECONDS:
+        if now - self._polled_at < POLL_SECONDS:
             return
-        self._looked = now
+        self._polled_at = now
         try:
             found = read_runs([*self._open, *([UUID(self._own)] if self._own else [])])
         except SERVER_ERRORS:
             for each in self._open.values():
                 progress.report(each.attempt.name, "unknown", "the Prefect server does not answer; the agent goes on")
             return
-        self._look_at_hosts(now)
+        self._check_hosts(now)
         for run in found:
             if str(run.id) == self._own:
                 if run.state and (run.state.is_cancelling() or run.state.is_cancelled()):
                     raise UserError(f"run group {self._request.run_group} was cancelled")
             else:
-                self._take(run, now)
+                self._update(run, now)
 
     def outcomes(self) -> dict[str, Outcome]:
         """Wait for all attempts; returns their outcomes by name."""
         while self._open:
-            self.look()
+            self.poll()
             time.sleep(0.2)
         return outcomes_of(self._work)
 
-    def _take(self, run: FlowRun, now: float) -> None:
+    def _update(self, run: FlowRun, now: float) -> None:
         submitted = self._open[run.id]
         name, state = submitted.attempt.name, run.state
         assert state is not None
@@ -126,10 +126,10 @@ class PoolAttempts:
                 progress.report(name, shown_state(state), f"on {host}" if host and state.is_running() else "")
             return
         if state.is_crashed():
-            if not again.settled(run):
+            if not resubmission.is_certainly_dead(run):
                 progress.report(name, "crashed", explanation(state))
                 return
-            follower = again.follow(run)
+            follower = resubmission.resubmit(run)
             if follower is not None:
                 del self._open[run.id]
                 self._open[follower.id] = _Submitted(submitted.attempt, follower)
@@ -140,11 +140,11 @@ class PoolAttempts:
         self._work[name] = outcome
         progress.report(name, outcome.result, outcome.message)
 
-    def _look_at_hosts(self, now: float) -> None:
+    def _check_hosts(self, now: float) -> None:
         """Find out whether a host that is online could ever take what waits."""
-        if now - self._looked_at_hosts < HOSTS_SECONDS or not self._open:
+        if now - self._hosts_checked_at < HOSTS_SECONDS or not self._open:
             return
-        self._looked_at_hosts = now
+        self._hosts_checked_at = now
         need = need_of(self._context)
         label = frozenset({self._label})
         with contextlib.suppress(*SERVER_ERRORS), get_client(sync_client=True) as client:
@@ -156,7 +156,7 @@ class PoolAttempts:
             parameters={"attempt": attempt.model_dump(mode="json")},
             flow_run_name=attempt_name(attempt),
             tags=attempt_tags(attempt),
-            idempotency_key=again.key(f"run:{_identity(attempt)}", number),
+            idempotency_key=resubmission.idempotency_key(f"run:{_identity(attempt)}", number),
             work_queue_name=self._queue,
             timeout=0,
         )
@@ -200,7 +200,7 @@ def _identity(attempt: Attempt) -> str:
 
 def tries_of(attempt: Attempt) -> tuple[FlowRun | None, int]:
     """The latest flow run of an attempt, if there is one, and how many there are."""
-    found = again.members(f"run:{_identity(attempt)}")
+    found = resubmission.runs_tagged(f"run:{_identity(attempt)}")
     return (found[0] if found else None), len(found)
 
 
@@ -210,7 +210,7 @@ def read_runs(ids: Sequence[UUID]) -> list[FlowRun]:
 
     found: list[FlowRun] = []
     with get_client(sync_client=True) as client:
-        for first in range(0, len(ids), _PAGE):
-            wanted = FlowRunFilter(id=FlowRunFilterId(any_=list(ids[first : first + _PAGE])))
-            found += client.read_flow_runs(flow_run_filter=wanted, limit=_PAGE)
+        for first in range(0, len(ids), _PAGE_RUNS):
+            wanted = FlowRunFilter(id=FlowRunFilterId(any_=list(ids[first : first + _PAGE_RUNS])))
+            found += client.read_flow_runs(flow_run_filter=wanted, limit=_PAGE_RUNS)
     return found

@@ -1,15 +1,16 @@
-"""Registering the work pool of a fleet on the Prefect server: its queues, and the deployments of its workers."""
+"""The work pool of a fleet on the Prefect server: registering its queues and deployments, submitting a benchmark."""
 
 from __future__ import annotations
 
 import contextlib
+import uuid
 from datetime import timedelta
 from functools import cache
 from typing import Any
 from uuid import UUID
 
 from common.errors import UserError
-from flows.fleet.queues import FLOWS, LABELS, queue_name, require_server
+from flows.fleet.queues import FLOWS, LABELS, deployment_name, queue_name, require_server
 from flows.fleet.template import ensure_pool
 
 BEAT_SECONDS = 30
@@ -60,8 +61,34 @@ def register(pool: str) -> tuple[UUID, UUID]:
     return _register(attempt, pool, "cpu", "agents"), _register(full_benchmark, pool, FLOWS, "long")
 
 
+def submit_benchmark(pool: str, parameters: dict[str, Any]) -> None:
+    """Submit a run of the flow full-benchmark, which prepares, hands out and watches on one of the pool's hosts.
+
+    Args:
+        pool: The work pool.
+        parameters: The parameters of the flow without the pool.
+    """
+    from prefect.deployments import run_deployment
+
+    from flows.fleet import resubmission
+    from flows.fleet.pool import group_tags
+
+    register(pool)
+    request = parameters["request"]
+    watch = f"watch:{uuid.uuid4().hex}"  # each submission is a flow run of its own, even of the same group
+    run_deployment(
+        name=deployment_name(pool, "full-benchmark"),
+        parameters={**parameters, "request": request.model_dump(mode="json"), "pool": pool},
+        tags=[*group_tags(request), watch],
+        idempotency_key=resubmission.idempotency_key(watch, 1),
+        work_queue_name=FLOWS,
+        as_subflow=False,
+        timeout=0,
+    )
+
+
 def watch_silence(pool: str, seconds: float | None = None) -> None:
-    """Have the server mark flow runs of a pool as crashed when their heartbeats stop; see `flows.fleet.again`.
+    """Have the server mark flow runs of a pool as crashed when their heartbeats stop; see `flows.fleet.resubmission`.
 
     Only workers register this: it goes by the interval of their flow runs' heartbeats.
 
@@ -76,7 +103,7 @@ def watch_silence(pool: str, seconds: float | None = None) -> None:
 
     from flows.diagnosis.automations import ensure
     from flows.diagnosis.zombies import BEATS, HEARTBEAT
-    from flows.fleet.again import SILENT
+    from flows.fleet.resubmission import SILENT
 
     beat = get_current_settings().flows.heartbeat_frequency or BEAT_SECONDS
     trigger = EventTrigger(

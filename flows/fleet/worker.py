@@ -18,7 +18,7 @@ import anyio
 from prefect import get_client
 from prefect.workers.process import ProcessWorker
 
-from flows.fleet import again
+from flows.fleet import resubmission
 from flows.fleet.choice import Candidate, chosen
 from flows.fleet.hosts import Advertisement, online
 from flows.fleet.notifications import BEAT_SECONDS, HOST_ALIVE, HOST_STOPPED, announce_host
@@ -195,7 +195,7 @@ def _tend(host: Host, say: Callable[[str], None]) -> None:
         try:
             for orphan in end_superseded():
                 say(f"Ended {orphan}: it was begun anew elsewhere.")
-            for name in again.resubmit_crashed(host.pool):
+            for name in resubmission.resubmit_crashed(host.pool):
                 say(f"Submitted {name} again.")
         except Exception as error:  # the store or the server may be away
             _logger.warning("this host could not be tended: %s", error)

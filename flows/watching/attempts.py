@@ -12,7 +12,7 @@ from prefect.logging import get_run_logger
 
 from common.markdown import Markdown, code, link
 from common.progress import Meter, Share, listening, metering
-from flows.watching.story import AttemptStory
+from flows.watching.event_log import AttemptLog
 from storage.runs.folders import GRADE, REQUESTS, RUN, VALIDATIONS, RunFolder
 from tasks.wiring import artifacts
 from tasks.wiring.attempts import attempt_folder
@@ -34,12 +34,12 @@ def watched(attempt: Attempt) -> Iterator[None]:
     if not served():
         yield
         return
-    story = AttemptStory(attempt.name, get_run_logger())
-    with listening(story.hear), metering() as meters, _progress(attempt.name, meters):
+    attempt_log = AttemptLog(attempt.name, get_run_logger())
+    with listening(attempt_log.log), metering() as meters, _progress(attempt.name, meters):
         try:
             yield
         finally:
-            story.last_words()
+            attempt_log.log_last_output()
     with shown("the links to the files of a run"):
         show_files(attempt_folder(open_store(attempt.request.store), attempt))
 

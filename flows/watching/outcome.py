@@ -42,7 +42,7 @@ class PartlyFailed(UserError):
 
 
 @contextlib.contextmanager
-def contained(what: str, outcomes: dict[str, Outcome]) -> Iterator[None]:
+def capture_errors(what: str, outcomes: dict[str, Outcome]) -> Iterator[None]:
     """An error in the block is the outcome of this piece of work, and of no other."""
     try:
         yield

@@ -8,7 +8,7 @@ import pytest
 
 from common.progress import Event, report
 from flows.watching.board import board
-from flows.watching.story import AttemptStory, Story
+from flows.watching.event_log import AttemptLog, EventLog
 
 SERVER = "for the store (connection to <Pool object at 0x{address:x}> refused); giving up in {left}"
 LEASE = "for another process (prepare on host, pid 7)"
@@ -40,13 +40,13 @@ def test_the_reason_of_a_wait_is_printed_once(capfd: pytest.CaptureFixture[str])
     assert told == [f"{row}: {state} {detail}".rstrip() for row, state, detail in map(REPORTS.__getitem__, WORTH)]
 
 
-@pytest.mark.parametrize("kind", [Story, AttemptStory])
-def test_so_does_the_log_of_a_flow(kind: type[Story], caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("kind", [EventLog, AttemptLog])
+def test_so_does_the_log_of_a_flow(kind: type[EventLog], caplog: pytest.LogCaptureFixture) -> None:
     log = logging.getLogger("story")
-    story = AttemptStory("digits", log) if kind is AttemptStory else Story(log)
+    event_log = AttemptLog("digits", log) if kind is AttemptLog else EventLog(log)
     with caplog.at_level("INFO", "story"):
         for each in REPORTS:
-            story.hear(Event(*each))
+            event_log.log(Event(*each))
     told = [record.getMessage() for record in caplog.records]
     shown = [each for each in map(REPORTS.__getitem__, WORTH) if each[1:] != ("waiting", "")]  # it will say for what
     assert told == [f"{row}: {state}: {detail}".removesuffix(": ") for row, state, detail in shown]

@@ -22,8 +22,8 @@ from common import starting
 from common.errors import UserError
 from common.progress import Event
 from flows.watching.artifacts import _link
+from flows.watching.event_log import EventLog
 from flows.watching.outcome import Outcome, show_outcomes
-from flows.watching.story import Story
 from tasks.wiring.artifacts import show_progress, show_table
 from tests.grading.page.browser import Browser
 from tests.prefect_home import make_home
@@ -87,7 +87,7 @@ def test_no_foreign_text_is_fetched_or_followed_and_all_of_it_is_shown(
 
     @flow(name="foreign")
     def foreign() -> None:
-        Story(get_run_logger()).hear(Event("digits", "failed", message))
+        EventLog(get_run_logger()).log(Event("digits", "failed", message))
         show_outcomes("outcomes", [Outcome("digits", "failed", message)])
         show_table("results", [{"message": message, message: 1}], message)
         show_progress(50.0, message)

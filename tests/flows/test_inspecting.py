@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from flows.cli import main
-from flows.watching.outcome import contained
+from flows.watching.outcome import capture_errors
 from sandbox.isolation import Isolation
 from storage.runs.folders import RunFolder
 from storage.schemas import SCHEMA_VERSION
@@ -130,7 +130,7 @@ def test_a_bug_that_work_outlives_is_shown_with_its_traceback(
     recorded_store: Store, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     def buggy(store: Store) -> Store:
-        with contained("digits", {}):
+        with capture_errors("digits", {}):
             raise ZeroDivisionError
         return store
 
