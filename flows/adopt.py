@@ -30,14 +30,14 @@ def adopt(
     nevertheless.
     """
     wait_for_server()
-    place = open_store(store)
+    opened = open_store(store)
     outcomes: dict[str, Outcome] = {}
     for name in competition_ids:
         with capture_errors(name, outcomes):
-            if already_prepared(place, Dataset(_EDITION, name), None, verified=compare):
+            if already_prepared(opened, Dataset(_EDITION, name), None, verified=compare):
                 outcomes[name] = Outcome(name, "reused", "prepared already")
             else:
-                future = adopt_dataset.submit(name, place.root, directory, link, compare)
+                future = adopt_dataset.submit(name, opened.root, directory, link, compare)
                 ended = outcome_of(name, [future])
                 outcomes[name] = Outcome(name, "done", future.result()) if ended.result == "done" else ended
         progress.report(name, outcomes[name].result, outcomes[name].message)

@@ -77,10 +77,10 @@ def nightly(
         data: Edition, store and downloads.
     """
     wait_for_server()
-    place = open_store(data.store)
+    store = open_store(data.store)
     prefix = _prefix(split, group_part(agent), data.edition)
     group = _group(prefix)
-    before = last_group(place, prefix, group)
+    before = last_group(store, prefix, group)
     ids = chosen_ids(split, competition_ids)
     request = run_request(agent, group, seeds, data)
     with _announced(group):
@@ -91,7 +91,7 @@ def nightly(
             full_benchmark.fn(
                 ids, request, data.raw_dir, skip_verification=data.skip_verification, pool=pool, priority="high"
             )
-        _compare(place, before, group, ids, seeds, tolerance)
+        _compare(store, before, group, ids, seeds, tolerance)
     return group
 
 
@@ -106,15 +106,15 @@ def _announced(group: str) -> Iterator[None]:
         raise
 
 
-def _compare(place: Store, before: str | None, group: str, ids: Sequence[str], seeds: int, tolerance: float) -> None:
+def _compare(store: Store, before: str | None, group: str, ids: Sequence[str], seeds: int, tolerance: float) -> None:
     """Show the differences from the group `before`. Raises `UserError` if there are any."""
     if before is None:
         with shown("the nightly's summary"):
             show("nightly", f"First nightly: {group}. Nothing to compare with.", group)
         return
-    old = read_table(place, "grades", [before])
+    old = read_table(store, "grades", [before])
     old = old[old["competition_id"].isin(ids) & (old["seed"] < seeds)]
-    moved = moves(old, read_table(place, "grades", [group]), tolerance)
+    moved = moves(old, read_table(store, "grades", [group]), tolerance)
     lines = [f"{group} against {before}: {len(moved)} of {len(ids) * seeds} scores moved.", ""]
     lines += [Markdown("- {}").format(line) for line in moved]
     with shown("the nightly's summary"):

@@ -80,21 +80,21 @@ def prepare_each(
         on_end: Called with each outcome as soon as it is known, while others are being prepared.
         meanwhile: Called every second or so while this waits.
     """
-    place, settings = open_store(what.store), get_settings()
+    store, settings = open_store(what.store), get_settings()
     with progress.waits("prepare") as waiting:
-        place.require_usable(settings.patience, on_wait=waiting)
+        store.require_usable(settings.patience, on_wait=waiting)
     outcomes: dict[str, Outcome] = {}
 
     def end(outcome: Outcome) -> None:
         if outcome.result != "failed":
-            told = left_out_of(place, outcome.what, chosen(what.edition))
+            told = left_out_of(store, outcome.what, chosen(what.edition))
             outcome = replace(outcome, message="; ".join(filter(None, (outcome.message, told))))
         outcomes[outcome.what] = outcome
         progress.report(outcome.what, outcome.result, outcome.message)
         on_end(outcome)
 
     datasets = [Dataset(each, name) for name in what.competition_ids for each in chosen(what.edition)]
-    refused = without_credentials(place, datasets, what.raw_dir, renew=what.renew)
+    refused = without_credentials(store, datasets, what.raw_dir, renew=what.renew)
     if refused and len(refused) == len(datasets):
         raise no_credentials(refused)
     todo = []
@@ -106,7 +106,7 @@ def prepare_each(
                 raise no_credentials([name])
             wanted = (Dataset(each, name) for each in chosen(what.edition))
             options: dict[str, Any] = {"verified": not what.skip_verification, "renew": what.renew}
-            done = all(already_prepared(place, each, what.raw_dir, **options) for each in wanted)
+            done = all(already_prepared(store, each, what.raw_dir, **options) for each in wanted)
         if failed:
             end(failed[name])
         elif done:
@@ -120,7 +120,7 @@ def prepare_each(
                 with progress.waits("prepare") as waiting:
                     retrying(workers.start, seconds=OPENING_SECONDS, on_wait=waiting)
             ended: SimpleQueue[str] = SimpleQueue()
-            chains = {name: _submit(name, what, place.root, workers) for name in todo}
+            chains = {name: _submit(name, what, store.root, workers) for name in todo}
             for name, chain in chains.items():
                 # The last task run of a chain also ends if an earlier one fails.
                 chain[-1].add_done_callback(partial(_note, ended, name))

@@ -97,11 +97,11 @@ def preparation(
         archives: What happens to archives, and to datasets that were made by other code.
     """
     wait_for_server()
-    place = open_store(store)
+    opened = open_store(store)
     ids = chosen_ids(split, competition_ids)
     how = archives
     with logging_events():
-        return prepare.fn(ids, place.root, edition, raw_dir, how.keep_raw, how.skip_verification, how.renew)
+        return prepare.fn(ids, opened.root, edition, raw_dir, how.keep_raw, how.skip_verification, how.renew)
 
 
 @flow(name="grading", flow_run_name="grade {run_group}")
@@ -114,10 +114,10 @@ def grading(run_group: str, leaderboard: Leaderboard = "stored", store: str | No
         store: Root URL of the store. Default: MLEBENCH_STORE of the worker.
     """
     wait_for_server()
-    place = open_store(store)
-    requests = list(grade_requests(place, check_run_group(run_group), leaderboard))
+    opened = open_store(store)
+    requests = list(grade_requests(opened, check_run_group(run_group), leaderboard))
     if not requests:
-        raise no_runs(place, run_group, "finished runs")
+        raise no_runs(opened, run_group, "finished runs")
     with logging_events():
-        outcomes = outcomes_of({each.name: submit_grade(place, each) for each in requests})
-    return finish_group(place, run_group, outcomes)
+        outcomes = outcomes_of({each.name: submit_grade(opened, each) for each in requests})
+    return finish_group(opened, run_group, outcomes)

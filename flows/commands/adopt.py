@@ -39,12 +39,12 @@ def command(directory: Path, selection: Selection, storage: StoreOptions, copy: 
     ids = selection.ids() if selection else found
     if not ids:
         raise UserError(f"{directory} has no folder <competition id>/prepared of a known competition")
-    place = storage.open_usable()
+    store = storage.open_usable()
     from flows.commands.session import run_flow
 
     def flow() -> Any:
         from flows.adopt import adopt
 
-        return adopt(ids, place.root, str(directory.resolve()), not copy, not skip_verification)
+        return adopt(ids, store.root, str(directory.resolve()), not copy, not skip_verification)
 
-    return run_flow(f"Adopting in {place.root}", flow)
+    return run_flow(f"Adopting in {store.root}", flow)

@@ -52,16 +52,16 @@ def command(
         raise click.NoSuchOption(agent)
     chosen = load_agent(agent, get_settings().agent_dirs)
     limit = min(time_limit, chosen.limits.time_limit_seconds)
-    place = storage.open()
+    store = storage.open()
     group = f"try-{chosen.full_name.replace('@', '-')}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
     arguments = ["-c", competition, "--agent", agent, "--run-group", group, "--time-limit", f"{limit:g}"]
-    run.main([*arguments, "--store", place.root, *run_options], prog_name="mlebench run", standalone_mode=False)
-    folder = RunFolder(place, group, competition, 0)
+    run.main([*arguments, "--store", store.root, *run_options], prog_name="mlebench run", standalone_mode=False)
+    folder = RunFolder(store, group, competition, 0)
     record, grade = folder.read_run(), folder.read_grade()
     if record is None:
         raise UserError("the run was not made; the lines above say why")
     log = f"{StoredRun(folder, record).source}/logs/agent.log"
-    lines = place.read(log).decode(errors="replace").splitlines() if place.exists(log) else []
+    lines = store.read(log).decode(errors="replace").splitlines() if store.exists(log) else []
     click.echo(f"The end of its log ({counted(len(lines), 'line')} in all):" if lines else "It has written nothing.")
     for line in lines[-_LINES:]:
         click.echo(f"  {line}")

@@ -37,9 +37,9 @@ def command(runs: str, wait: float, storage: StoreOptions) -> int:
     """
     from tasks.wiring.prefect_server import served
 
-    place = storage.open()
+    store = storage.open()
     group, competition, seed = _parts(runs)
-    done, left, known = _cancel_here(place, group, competition, seed, wait)
+    done, left, known = _cancel_here(store, group, competition, seed, wait)
     if served():
         from flows.fleet.groups import cancel, group_runs
 
@@ -48,10 +48,10 @@ def command(runs: str, wait: float, storage: StoreOptions) -> int:
             more, waiting = cancel(group, wait, competition, seed)
             done, left, known = done + more, left + waiting, True
     if not known:
-        groups = place.folder_names("runs")
+        groups = store.folder_names("runs")
         close = "" if group in groups else close_matches(group, groups)
         raise UserError(
-            f"nothing of {runs} in {place.root} is in progress on this machine or known to a Prefect server"
+            f"nothing of {runs} in {store.root} is in progress on this machine or known to a Prefect server"
             f"{'.' if close else ''}{close}"
         )
     if answer({"cancelled": done, "not_confirmed": left}):

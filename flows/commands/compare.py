@@ -43,20 +43,20 @@ def command(a: str, b: str, everything: bool, storage: StoreOptions) -> None:
     from storage.remote import describe_error
     from storage.tables import read_table, write_frame
 
-    place = storage.open()
-    grades = [_grades(place, name) for name in (a, b)]
+    store = storage.open()
+    grades = [_grades(store, name) for name in (a, b)]
     found = compare(*grades)
     if found.competitions.empty:
         raise UserError(f"{a} and {b} have no competition in common")
     try:
-        write_frame(place, "comparisons", f"{a}..{b}", found.competitions.assign(a=a, b=b))
+        write_frame(store, "comparisons", f"{a}..{b}", found.competitions.assign(a=a, b=b))
     except Exception as error:  # such as a store that this user may only read; the comparison is known all the same
         if cause_of(error).fault == "program":
             raise
         click.echo(f"mlebench: not written to tables/comparisons: {describe_error(error)}", err=True)
     if not answer({"a": a, "b": b, **_tables(found)}):
         _show(found, a, b, everything)
-    runs = [read_table(place, "runs", [name.partition("@")[0]]) for name in (a, b)]
+    runs = [read_table(store, "runs", [name.partition("@")[0]]) for name in (a, b)]
     if not all(len(each) for each in runs):
         click.echo("mlebench: the conditions of imported grades are unknown", err=True)
         runs = []

@@ -48,9 +48,9 @@ def command(run_group: str, model: str | None, kernels: int, places: int, storag
     model = model or get_settings().familiarity_model
     if model is None:
         raise click.UsageError("no model to measure: give --model, or set MLEBENCH_FAMILIARITY_MODEL")
-    place = storage.open_usable()
+    store = storage.open_usable()
     show = lambda name: click.echo(f"measuring {name} ...", err=True)  # noqa: E731
-    rows, found = find_familiarity(place, run_group, model, kernels, places, on_next=show)
+    rows, found = find_familiarity(store, run_group, model, kernels, places, on_next=show)
     for row in rows:
         if row["kind"] == "all":
             beats = row["human_percentile"]
@@ -63,5 +63,5 @@ def command(run_group: str, model: str | None, kernels: int, places: int, storag
             f"{each['kind']}: Spearman {each['spearman']:+.2f} {interval}, Pearson {each['pearson']:+.2f}{chance}, "
             f"{counted(each['n'], 'competition')}, against the {each['against']}"
         )
-    refresh_report(place, run_group)
+    refresh_report(store, run_group)
     answer({"run_group": run_group, "model": model, "familiarity": rows, "correlations": found})

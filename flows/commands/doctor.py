@@ -49,16 +49,16 @@ def command(
     from flows.diagnosis import health, leftovers, server, workers
 
     ids = (selection or replace(selection, lite=True)).ids()
-    place, settings = storage.open(), get_settings()
+    store, settings = storage.open(), get_settings()
     raw = raw_directory(raw_dir)
     silence = None if silent_for is None else timedelta(seconds=silent_for)
     findings = [
         each
         for about, check in (
             ("versions", health.check_versions),
-            ("store", lambda: health.check_store(place)),
-            ("datasets", lambda: health.check_datasets(place, ids)),
-            ("disk", lambda: health.check_disk(place, ids)),
+            ("store", lambda: health.check_store(store)),
+            ("datasets", lambda: health.check_datasets(store, ids)),
+            ("disk", lambda: health.check_disk(store, ids)),
             ("scratch", lambda: health.check_scratch(settings)),
             ("memory", lambda: health.check_memory(settings.agents)),
             ("kaggle", lambda: health.check_access(ids, raw, settings.network_timeout)),
@@ -75,7 +75,7 @@ def command(
         findings += health.guarded("flow runs", lambda: leftovers.check_flow_runs(fix, silence))
         findings += health.guarded("slots", lambda: leftovers.check_slots(fix))
         findings += health.guarded("containers", lambda: leftovers.check_containers(fix))
-    findings += health.guarded("folders", lambda: leftovers.check_scratch(place, fix))
+    findings += health.guarded("folders", lambda: leftovers.check_scratch(store, fix))
     failed = sum(each.verdict == "fail" for each in findings)
     if answer(findings):
         return 1 if failed else 0

@@ -23,8 +23,8 @@ def command(selection: Selection, storage: StoreOptions, force: bool) -> int:
     from storage.sources.kaggle.leaderboard import read_leaderboard
 
     ids = selection.ids()
-    place = storage.open_usable()
-    missing = [name for name in ids if force or read_leaderboard(place, name) is None]
+    store = storage.open_usable()
+    missing = [name for name in ids if force or read_leaderboard(store, name) is None]
     if len(missing) < len(ids):
         click.echo(f"{len(ids) - len(missing)} reused: fetched already; --force fetches them again")
     return fetch_each(missing, storage)

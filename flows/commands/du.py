@@ -24,12 +24,12 @@ def command(storage: StoreOptions) -> int:
     from storage.cache import Cache
     from storage.upkeep.space import usage_of_machine, usage_of_store
 
-    place, settings = storage.open(), get_settings()
+    store, settings = storage.open(), get_settings()
     cache = Cache(settings.scratch / "cache", settings.cache_limit)
-    found = [*usage_of_store(place), *usage_of_machine(settings.scratch, cache)]
+    found = [*usage_of_store(store), *usage_of_machine(settings.scratch, cache)]
     if answer([{name: getattr(each, name) for name in _ANSWERED} for each in found]):
         return 0
-    table = Table(title=f"{place.root} and {settings.scratch}", title_justify="left")
+    table = Table(title=f"{store.root} and {settings.scratch}", title_justify="left")
     for column in ("what", "name", "size", "files", "state"):
         table.add_column(column, justify="right" if column in ("size", "files") else "left", overflow="fold")
     for kind, group in groupby(found, key=lambda each: each.kind):

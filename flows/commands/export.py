@@ -103,53 +103,53 @@ def command(run_group: str | None, what: What, selection: Selection, task: Task,
             "competitions (-c ID, --split NAME, ...) and no RUN_GROUP" if tasks else "a RUN_GROUP and no competitions"
         )
         raise click.UsageError(f"--format {what.format} takes {wanted}")
-    place = storage.open()
+    store = storage.open()
     what.output_dir.mkdir(parents=True, exist_ok=True)
     if tasks:
-        _write_tasks(place, selection.ids(), what, task)
+        _write_tasks(store, selection.ids(), what, task)
     elif what.format == "report":
-        _write_reports(place, str(run_group), what)
+        _write_reports(store, str(run_group), what)
     else:
-        for path in _FORMATS[what.format](place, str(run_group), what):
+        for path in _FORMATS[what.format](store, str(run_group), what):
             click.echo(str(path))
 
 
-def _write_tasks(place: Store, competition_ids: list[str], what: What, task: Task) -> None:
+def _write_tasks(store: Store, competition_ids: list[str], what: What, task: Task) -> None:
     from tasks.export.harbor import HarborOptions, write_task
 
     options = HarborOptions(**vars(task))
     for name in competition_ids:
-        click.echo(str(write_task(place, name, what.edition or "v1", what.output_dir, options)))
+        click.echo(str(write_task(store, name, what.edition or "v1", what.output_dir, options)))
 
 
-def _inspect(place: Store, run_group: str, what: What) -> Iterator[Path]:
+def _inspect(store: Store, run_group: str, what: What) -> Iterator[Path]:
     from tasks.export.gathered import gather
     from tasks.export.inspect_log import write_log
 
-    for series in gather(place, run_group, what.edition):
+    for series in gather(store, run_group, what.edition):
         yield write_log(series, what.output_dir)
 
 
-def _atif(place: Store, run_group: str, what: What) -> Iterator[Path]:
+def _atif(store: Store, run_group: str, what: What) -> Iterator[Path]:
     from tasks.export.gathered import gather
     from tasks.export.trajectories import write_trajectories
 
-    for series in gather(place, run_group, what.edition):
+    for series in gather(store, run_group, what.edition):
         yield from write_trajectories(series, what.output_dir)
 
 
-def _every_eval_ever(place: Store, run_group: str, what: What) -> Iterator[Path]:
+def _every_eval_ever(store: Store, run_group: str, what: What) -> Iterator[Path]:
     from tasks.export.every_eval_ever import write_results
     from tasks.export.gathered import gather
 
-    for series in gather(place, run_group, what.edition):
-        yield write_results(place, series, what.output_dir)
+    for series in gather(store, run_group, what.edition):
+        yield write_results(store, series, what.output_dir)
 
 
 _FORMATS = {"inspect": _inspect, "atif": _atif, "every-eval-ever": _every_eval_ever}
 
 
-def _write_reports(place: Store, run_group: str, what: What) -> None:
+def _write_reports(store: Store, run_group: str, what: What) -> None:
     from grading.report import summarise
     from grading.statistics.series import latest_grades
     from storage.runs.folders import no_runs
@@ -157,9 +157,9 @@ def _write_reports(place: Store, run_group: str, what: What) -> None:
     from tasks.export.gathered import edition_of
     from tasks.report import reports_of
 
-    grades = read_table(place, "grades", [run_group])
+    grades = read_table(store, "grades", [run_group])
     if not len(grades):
-        raise no_runs(place, run_group, "graded runs")
+        raise no_runs(store, run_group, "graded runs")
     grades = latest_grades(grades)
     edition = edition_of(run_group, sorted(set(grades["edition"])), what.edition)
     grades = grades[grades["edition"] == edition].sort_values(["seed", "competition_id"])

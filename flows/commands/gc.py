@@ -56,17 +56,17 @@ def command(
     from storage.cache import Cache
     from storage.upkeep import gc
 
-    place, settings = storage.open(), get_settings()
-    found = gc.everything(place) if raw or edition or old or orphans else []
+    store, settings = storage.open(), get_settings()
+    found = gc.everything(store) if raw or edition or old or orphans else []
     steps: list[Iterable[DiskUsage]] = []
     if old:
-        steps.append(gc.old_datasets(place, found, edition, dry))
+        steps.append(gc.old_datasets(store, found, edition, dry))
     elif edition:
-        steps.append(gc.edition_datasets(place, found, edition, dry))
+        steps.append(gc.edition_datasets(store, found, edition, dry))
     if raw:
-        steps.append(gc.raw_archives(place, found, dry))
+        steps.append(gc.raw_archives(store, found, dry))
     if orphans:
-        steps += [gc.orphans(place, found, dry), _folders_of_runs(place, dry)]
+        steps += [gc.orphans(store, found, dry), _folders_of_runs(store, dry)]
     if copies:
         cache = Cache(settings.scratch / "cache", settings.cache_limit)
         steps.append(gc.local_copies(cache, settings.scratch, dry))
@@ -85,13 +85,13 @@ def command(
     return 0
 
 
-def _folders_of_runs(place: Store, dry: bool) -> Iterator[DiskUsage]:
+def _folders_of_runs(store: Store, dry: bool) -> Iterator[DiskUsage]:
     """Remove folders on the scratch disk of runs that are stored."""
     from competitions.preparing.archives.listing import sizes_on_disk
     from storage.upkeep.space import DiskUsage
     from tasks.wiring.storing import leftover_folders, remove_folder
 
-    for folder in leftover_folders(place):
+    for folder in leftover_folders(store):
         sizes = list(sizes_on_disk(str(folder)))
         if dry or remove_folder(folder):
             yield DiskUsage("scratch", folder.name, str(folder), sum(sizes), len(sizes))

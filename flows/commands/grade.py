@@ -119,12 +119,12 @@ def command(
     if not submission.is_file():
         raise UserError(f"{submission} does not exist")
     items, failed = _items(submission)
-    place = storage.open()
+    store = storage.open()
     grades: dict[int, Grade] = {}
     for dataset in dict.fromkeys(_made_on(line, grading.edition) for line in items.values()):
         own = {number: line for number, line in items.items() if _made_on(line, grading.edition) == dataset}
         try:
-            found = _grade(dataset, own, place, fetch_urls, processes, grading)
+            found = _grade(dataset, own, store, fetch_urls, processes, grading)
             grades |= found
             failed += len(own) - len(found)
         except Exception as error:

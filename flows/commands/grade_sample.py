@@ -29,14 +29,14 @@ def command(submission: Path, competition_id: str, grading: GradingOptions, stor
     from tasks.wiring.context import local_cache
     from tasks.wiring.grades import chosen_thresholds, process_graders
 
-    place = storage.open()
-    thresholds = chosen_thresholds(place, competition.facts, grading.leaderboard)
-    dataset = require(place, Dataset(grading.edition, competition_id))
+    store = storage.open()
+    thresholds = chosen_thresholds(store, competition.facts, grading.leaderboard)
+    dataset = require(store, Dataset(grading.edition, competition_id))
     with (
-        local_copy(place, dataset, "private", local_cache()) as prepared,
+        local_copy(store, dataset, "private", local_cache()) as prepared,
         process_graders().grader(competition, prepared, grading.edition, dataset.key or "", thresholds) as grader,
     ):
-        result = grader.grade(followed(submission, place))
+        result = grader.grade(followed(submission, store))
     click.echo(result.report.to_json(), nl=False)
     if result.message:
         click.echo(f"mlebench: {result.outcome}: {result.message}", err=True)

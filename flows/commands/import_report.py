@@ -68,8 +68,8 @@ def command(
     from tasks.report import write_report, write_tables
 
     reports = [(path, _read(path)) for path in files]
-    place = storage.open_usable()
-    if group_exists(place, check_run_group(run_group)):
+    store = storage.open_usable()
+    if group_exists(store, check_run_group(run_group)):
         raise UserError(f"group {run_group!r} exists already; choose another name")
     next_seed: Counter[str] = Counter()
     for number, (path, found) in enumerate(reports):
@@ -92,9 +92,9 @@ def command(
                 category=category,
             )
             record = GradeRecord(**graded.to_row(), key=f"imported from {path.name}")
-            RunFolder(place, run_group, name, seed).write_grade(record)
-    write_tables(place, run_group)
-    write_report(place, [run_group])
+            RunFolder(store, run_group, name, seed).write_grade(record)
+    write_tables(store, run_group)
+    write_report(store, [run_group])
     count = max(next_seed.values(), default=0)
     total = sum(len(found) for _, found in reports)
     click.echo(f"{run_group}: {counted(total, 'report')} as {counted(count, 'seed')}")

@@ -66,8 +66,8 @@ def command(
             raise UserError(f"{name} is not on Kaggle: it has no public notebooks")
     if recorded is not None and not (names := [name for name in names if name in recorded]):
         raise UserError(f"{references} has no notebooks of the selected competitions")
-    place = storage.open()
-    place.require_usable()
+    store = storage.open()
+    store.require_usable()
     timeout = get_settings().network_timeout
 
     def report(line: str) -> None:
@@ -75,8 +75,8 @@ def command(
 
     def pull(name: str) -> tuple[list[Kernel], int]:
         if recorded is not None:
-            return pull_references(place, name, recorded[name], report, timeout)
-        return pull_kernels(place, name, top, report, timeout), 0
+            return pull_references(store, name, recorded[name], report, timeout)
+        return pull_kernels(store, name, top, report, timeout), 0
 
     failed = 0
     for name in names:
@@ -92,9 +92,9 @@ def command(
         for kernel in kernels:
             click.echo(f"{kernel.votes:6} votes  {kernel.ref}")
         differ = f", {others} not as recorded" if others else ""
-        click.echo(f"{counted(len(kernels), 'notebook')} in {place.shown(place.url('kernels', name))}{differ}")
+        click.echo(f"{counted(len(kernels), 'notebook')} in {store.shown(store.url('kernels', name))}{differ}")
     if written is not None:
-        known = [each for name in names for each in references_of(place, name)]
+        known = [each for name in names for each in references_of(store, name)]
         write_references(written, known)
         click.echo(f"{counted(len(known), 'reference')} in {written}")
     return 1 if failed else 0

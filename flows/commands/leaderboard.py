@@ -68,12 +68,12 @@ def refresh_leaderboard(competition: Competition, storage: StoreOptions) -> None
     facts = competition.facts
     if facts.source != "kaggle":
         raise UserError(f"{facts.id} is not on Kaggle: there is nothing to refresh")
-    place = storage.open()
-    place.require_usable()
+    store = storage.open()
+    store.require_usable()
     teams = leaderboard.fetch_leaderboard(facts.id, get_settings().network_timeout)
     scores = [team.score for team in teams if team.score is not None]
     found, percentiles = compare(scores, facts), compare_percentiles(scores, facts)
-    url = leaderboard.write_leaderboard(place, facts.id, teams)
+    url = leaderboard.write_leaderboard(store, facts.id, teams)
     click.echo("  Kaggle now")
     for figure in found:
         _show(figure, f"{figure.name:7}")
@@ -87,7 +87,7 @@ def refresh_leaderboard(competition: Competition, storage: StoreOptions) -> None
         click.echo(f"    {counted(scoreless, 'team')} without a score, not counted")
     if not in_order(scores, facts):
         click.echo(f"    warning: Kaggle's ranking contradicts '{facts.metric.direction} is better'", err=True)
-    click.echo(f"  {counted(len(teams), 'team')} written to {place.shown(url)}")
+    click.echo(f"  {counted(len(teams), 'team')} written to {store.shown(url)}")
 
 
 def _show(figure: Figure, label: str) -> None:

@@ -39,8 +39,8 @@ def command(run: str, follow: bool, storage: StoreOptions) -> None:
     """
     from common.settings import get_settings
 
-    place = readable(storage.open())
-    folder = run_folder(place, run)
+    store = readable(storage.open())
+    folder = run_folder(store, run)
     live = live_run(get_settings().scratch, run.strip("/").replace("/", "-"))
     if live is not None:
         _print_live(live, follow)

@@ -34,8 +34,8 @@ def command(run_group: str | None, storage: StoreOptions) -> None:
     it any more; the command that started it continues it. Of each run, the host, the number of GPUs, how often its
     agent was started, and what language models have cost are listed; columns without any value are left out.
     """
-    place = readable(storage.open())
-    rows = _runs(place, run_group) if run_group else _groups(place)
+    store = readable(storage.open())
+    rows = _runs(store, run_group) if run_group else _groups(store)
     if answer([{name: value for name, value in row.items() if name != "cells"} for row in rows]):
         return
     lines = _lines_of_runs(rows) if run_group else _lines_of_groups(rows)
@@ -43,7 +43,7 @@ def command(run_group: str | None, storage: StoreOptions) -> None:
     for line in lines:
         click.echo("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
     if run_group is None:
-        show_other_code(place)
+        show_other_code(store)
 
 
 def readable(store: Store) -> Store:

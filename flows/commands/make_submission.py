@@ -62,10 +62,10 @@ def command(
     if metadata:
         lines = list(_published(metadata, rel_log_path, rel_code_path))
     else:
-        place = storage.open()
-        lines = list(_recorded(place, str(run_group), copy_to))
+        store = storage.open()
+        lines = list(_recorded(store, str(run_group), copy_to))
         if not lines:
-            raise no_runs(place, str(run_group), "finished runs")
+            raise no_runs(store, str(run_group), "finished runs")
     output.parent.mkdir(parents=True, exist_ok=True)
     output.write_text("".join(line.model_dump_json(exclude_unset=True) + "\n" for line in lines), "utf-8")
     made = sum(line.submission_path is not None for line in lines)

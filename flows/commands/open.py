@@ -22,15 +22,15 @@ def command(run_groups: tuple[str, ...], storage: StoreOptions) -> None:
     """
     from tasks.report import report_name
 
-    place = readable(storage.open())
+    store = readable(storage.open())
     groups = list(dict.fromkeys(run_groups))
-    url = place.url("reports", report_name(groups), "report.html")
-    if not place.exists(url):
-        write = advised(f"mlebench report {' '.join(groups)}", place)
-        close = close_matches(report_name(groups), place.folder_names("reports"))
-        raise UserError(f"no report of {' and '.join(groups)} in {place.root}; `{write}` writes it.{close}")
-    local = place.local(place.relative(url))
-    address = local.as_uri() if local else place.browser_url(url)
+    url = store.url("reports", report_name(groups), "report.html")
+    if not store.exists(url):
+        write = advised(f"mlebench report {' '.join(groups)}", store)
+        close = close_matches(report_name(groups), store.folder_names("reports"))
+        raise UserError(f"no report of {' and '.join(groups)} in {store.root}; `{write}` writes it.{close}")
+    local = store.local(store.relative(url))
+    address = local.as_uri() if local else store.browser_url(url)
     click.echo(address)
     if not webbrowser.open(address):
         click.echo("no browser found: open the address above", err=True)

@@ -277,9 +277,9 @@ class StoreOptions:
 
     def open_usable(self) -> Store:
         """The same, if it can be written. What is waited for is said. Raises `StoreError`."""
-        place = self.open()
-        place.require_usable(on_wait=lambda text: click.echo(f"waiting {text}", err=True))
-        return place
+        store = self.open()
+        store.require_usable(on_wait=lambda text: click.echo(f"waiting {text}", err=True))
+        return store
 
     def open(self) -> Store:
         """Open the store that the options name, or by default that of the settings."""

@@ -54,14 +54,14 @@ def command(
 
     if (run_group is None) == (submission is None):
         raise UserError("name a run group, or a file with --submission")
-    place = storage.open() if submission is not None else storage.open_usable()
+    store = storage.open() if submission is not None else storage.open_usable()
     if submission is not None:
         from tasks.external import GROUP, external_runs
 
         with external_runs(read_external(submission)) as own:
-            runs, rows = runs_of(own, GROUP), find_plagiarism(own, GROUP, notebooks=place)
+            runs, rows = runs_of(own, GROUP), find_plagiarism(own, GROUP, notebooks=store)
     else:
-        runs, rows = runs_of(place, str(run_group)), find_plagiarism(place, str(run_group), against)
+        runs, rows = runs_of(store, str(run_group)), find_plagiarism(store, str(run_group), against)
     for row in rows:
         if row["flagged"]:
             where = f"{row['competition_id']}/{row['seed']} {row['file']}"
@@ -69,7 +69,7 @@ def command(
             figures = "{:4.0%} similar, {:4.0%} of it, {:4.0%} of the other".format(*shares)
             say(clean(f"{figures}: {where} ~ {row['other_kind']} {row['other']}"))
     for name in sorted({run.record.competition_id for run in runs}):
-        if registry.get(name).facts.source == "kaggle" and read_index(place, name) is None:
+        if registry.get(name).facts.source == "kaggle" and read_index(store, name) is None:
             click.echo(f"{name}: no notebooks to compare with; pull them with: mlebench kernels {name}", err=True)
     flagged = sum(row["flagged"] for row in rows)
     pairs = f"{counted(len(rows), 'pair')} with something in common"
@@ -77,5 +77,5 @@ def command(
     if output_dir is not None:
         say(str(write_csv(output_dir, "plagiarism", rows, TABLES["plagiarism"].names)))
     if run_group is not None:
-        refresh_report(place, run_group)
+        refresh_report(store, run_group)
     answer([row for row in rows if row["flagged"]])

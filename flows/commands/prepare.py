@@ -85,14 +85,14 @@ def command(
 
         require_overwritable(ids, edition)
         preparation = replace(preparation, skip_verification=True)
-    place = storage.open_usable()
-    code = _prepare(ids, place, preparation, edition, renew)
+    store = storage.open_usable()
+    code = _prepare(ids, store, preparation, edition, renew)
     if official:
-        code = max(code, _official(ids, place, chosen(edition)))
+        code = max(code, _official(ids, store, chosen(edition)))
     if overwriting.overwrite_checksums:
         from flows.commands.checksums import overwrite
 
-        code = max(code, overwrite(ids, place))
+        code = max(code, overwrite(ids, store))
     if overwriting.overwrite_leaderboard:
         from flows.commands.download_leaderboard import fetch_each
 
@@ -100,7 +100,7 @@ def command(
     return code
 
 
-def _prepare(ids: list[str], place: Store, preparation: PreparationOptions, edition: Choice, renew: bool) -> int:
+def _prepare(ids: list[str], store: Store, preparation: PreparationOptions, edition: Choice, renew: bool) -> int:
     """Prepare what is not prepared yet; returns the exit code."""
     editions, raw = chosen(edition), raw_directory(preparation.raw_dir)
     from flows.credentials import require_downloads
@@ -113,29 +113,29 @@ def _prepare(ids: list[str], place: Store, preparation: PreparationOptions, edit
     def done(name: str) -> bool:
         with contextlib.suppress(Exception):  # the flow says what is wrong with this one
             wanted = (Dataset(each, name) for each in editions)
-            return all(already_prepared(place, each, raw, verified=verified, renew=renew) for each in wanted)
+            return all(already_prepared(store, each, raw, verified=verified, renew=renew) for each in wanted)
         return False
 
     todo = [name for name in ids if not done(name)]
     if not todo:
         answer([{"kind": "outcome", "what": name, "result": "reused", "message": "prepared already"} for name in ids])
-        say(f"{len(ids)} reused: all are already prepared in {place.root}")
+        say(f"{len(ids)} reused: all are already prepared in {store.root}")
         for name in ids:
-            if told := left_out_of(place, name, editions):
+            if told := left_out_of(store, name, editions):
                 say(f"{name}: {told}")
-        show_other_code(place, ids)
+        show_other_code(store, ids)
         return 0
-    require_downloads(place, [Dataset(each, name) for name in todo for each in editions], raw, renew=renew)
-    _require_room(place, todo)
+    require_downloads(store, [Dataset(each, name) for name in todo for each in editions], raw, renew=renew)
+    _require_room(store, todo)
     from flows.commands.session import run_flow
 
     def flow() -> Any:
         from flows.prepare import prepare
 
-        return prepare(ids, place.root, edition, raw, preparation.keep_raw, preparation.skip_verification, renew)
+        return prepare(ids, store.root, edition, raw, preparation.keep_raw, preparation.skip_verification, renew)
 
-    code = run_flow(f"Preparing in {place.root}", flow)
-    show_other_code(place, ids)
+    code = run_flow(f"Preparing in {store.root}", flow)
+    show_other_code(store, ids)
     return code
 
 

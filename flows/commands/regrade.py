@@ -46,14 +46,14 @@ def command(
     from storage.store import check_run_group
     from tasks.report import write_report, write_tables
 
-    place = storage.open()
-    runs = stored_runs(place, run_group)
+    store = storage.open()
+    runs = stored_runs(store, run_group)
     if not runs:
-        raise no_runs(place, run_group)
+        raise no_runs(store, run_group)
     target = check_run_group(new_group or run_group)
-    if new_group and group_exists(place, new_group):
+    if new_group and group_exists(store, new_group):
         raise UserError(f"group {new_group!r} exists already; choose another name")
-    place.require_usable()
+    store.require_usable()
     changed = failed = ungraded = 0
     for run in runs:
         try:
@@ -61,7 +61,7 @@ def command(
         except Exception as error:
             if cause_of(error).fault == "program":
                 raise
-            click.echo(f"{place.relative(run.folder.url)}: {explain(error)}", err=True)
+            click.echo(f"{store.relative(run.folder.url)}: {explain(error)}", err=True)
             failed += 1
             ungraded += 1
             continue
@@ -73,10 +73,10 @@ def command(
             say(f"{after.competition_id} seed {after.seed}: {old} -> {new}")
     if ungraded == len(runs):
         raise UserError("no run could be graded; see the causes above")
-    write_tables(place, target)
+    write_tables(store, target)
     say(f"{counted(len(runs), 'run')} graded, {changed} changed" + (f", {failed} failed" if failed else ""))
-    report = write_report(place, [target])
-    say(place.shown(report))
+    report = write_report(store, [target])
+    say(store.shown(report))
     return 1 if failed else 0
 
 

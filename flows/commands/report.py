@@ -88,27 +88,27 @@ def command(
     from tasks.report import write_aggregates, write_report
 
     known, split = dict(map(_cutoff, cutoffs)), published["split"]
-    place = storage.open()
+    store = storage.open()
     groups = list(dict.fromkeys(run_groups))
     for group in groups:
-        if not len(read_table(place, "grades", [group])):
-            raise no_runs(place, group, "graded runs")
+        if not len(read_table(store, "grades", [group])):
+            raise no_runs(store, group, "graded runs")
     if published["as_json"]:
-        click.echo(_as_json(place, groups, split, published["num_seeds"], published["experiment_id"]))
+        click.echo(_as_json(store, groups, split, published["num_seeds"], published["experiment_id"]))
         return
     if published["num_seeds"] or published["experiment_id"]:
         raise UserError("--num-seeds and --experiment-id need --json")
     counted = {"incomplete": incomplete, "interval": interval, "split": split}
     if out is not None:
-        click.echo(write_report(place, groups, **counted, cutoffs=known, out=out))
+        click.echo(write_report(store, groups, **counted, cutoffs=known, out=out))
         return
     try:
-        place.require_usable()
+        store.require_usable()
     except StoreError as error:
         raise UserError(f"{error}; or write the report elsewhere with --out DIR") from error
     for group in groups:
-        write_aggregates(place, group, **counted)
-    click.echo(place.shown(write_report(place, groups, **counted, cutoffs=known)))
+        write_aggregates(store, group, **counted)
+    click.echo(store.shown(write_report(store, groups, **counted, cutoffs=known)))
 
 
 def _cutoff(text: str) -> tuple[str, str]:
@@ -119,7 +119,7 @@ def _cutoff(text: str) -> tuple[str, str]:
     return agent, month
 
 
-def _as_json(place: Store, groups: list[str], split: str | None, num_seeds: int | None, name: str | None) -> str:
+def _as_json(store: Store, groups: list[str], split: str | None, num_seeds: int | None, name: str | None) -> str:
     """The experiments as a JSON list: one of all groups with `name`, else one for each group."""
     from competitions import registry
     from grading.statistics.experiment import benchmark_splits, experiment
@@ -128,7 +128,7 @@ def _as_json(place: Store, groups: list[str], split: str | None, num_seeds: int 
     listed = {each: registry.list(each) for each in ([split] if split else ["low", "medium", "high", "dev", "demo"])}
     found = []
     for label, chosen in [(name, groups)] if name else [(group, [group]) for group in groups]:
-        grades = read_table(place, "grades", chosen)
+        grades = read_table(store, "grades", chosen)
         for group, own in grades.groupby("run_group"):
             one_agent(str(group), own)
         splits = listed if split else benchmark_splits(listed, list(grades["competition_id"]))

@@ -26,28 +26,28 @@ def command(run_groups: tuple[str, ...], yes: bool, storage: StoreOptions) -> No
     from storage.upkeep.groups import group_names, parts_of, remove_group
     from tasks.wiring.in_progress import in_progress
 
-    place = readable(storage.open())
+    store = readable(storage.open())
     groups = [check_run_group(each) for each in dict.fromkeys(run_groups)]
     for group in groups:
-        if not parts_of(place, group):
-            raise UserError(f"no run group {group!r} in {place.root}.{close_matches(group, group_names(place))}")
-        going = [each for each in in_progress(place, group) if each.state != "interrupted"]
+        if not parts_of(store, group):
+            raise UserError(f"no run group {group!r} in {store.root}.{close_matches(group, group_names(store))}")
+        going = [each for each in in_progress(store, group) if each.state != "interrupted"]
         if going:
-            stop = advised(f"mlebench cancel {group}", place)
+            stop = advised(f"mlebench cancel {group}", store)
             raise UserError(f"{counted(len(going), 'run')} of group {group} are in progress; `{stop}` ends them")
-    place.require_usable()
+    store.require_usable()
     if not yes:
         if not sys.stdin.isatty():
             raise click.UsageError("give --yes to remove without being asked")
         for group in groups:
             files, used = 0, 0
-            for url in parts_of(place, group):
-                found = place.top.fs.find(place.top.path(place.relative(url)), detail=True)
+            for url in parts_of(store, group):
+                found = store.top.fs.find(store.top.path(store.relative(url)), detail=True)
                 files, used = files + len(found), used + sum(each["size"] or 0 for each in found.values())
             click.echo(f"{group}: {counted(files, 'file')}, {size(used)}")
         if not click.confirm("Remove for good?"):
             click.echo("nothing removed")
             return
     for group in groups:
-        remove_group(place, group)
+        remove_group(store, group)
         click.echo(f"removed {group}")

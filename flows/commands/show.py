@@ -63,15 +63,15 @@ def command(run: str, storage: StoreOptions) -> None:
     """
     from common.cleaning import clean
 
-    place = readable(storage.open())
-    folder = run_folder(place, run)
+    store = readable(storage.open())
+    folder = run_folder(store, run)
     record = folder.read_run()
-    going = next((each for each in in_progress(place, folder.run_group) if each.folder == folder), None)
+    going = next((each for each in in_progress(store, folder.run_group) if each.folder == folder), None)
     if record is None and going is None:
-        raise unknown_run(place, folder)
+        raise unknown_run(store, folder)
     grade = folder.read_grade() if record is not None else None
-    top = place.top.path(place.relative(folder.url)) + "/"
-    files = {str(path).removeprefix(top): facts["size"] for path, facts in place.top.fs.find(top, detail=True).items()}
+    top = store.top.path(store.relative(folder.url)) + "/"
+    files = {str(path).removeprefix(top): facts["size"] for path, facts in store.top.fs.find(top, detail=True).items()}
     if answer(
         {
             "run": folder.name,
@@ -91,7 +91,7 @@ def command(run: str, storage: StoreOptions) -> None:
     ):
         return
     if going is not None:
-        _show_going(going, place)
+        _show_going(going, store)
     if record is None:
         return
     fields = record.to_json()

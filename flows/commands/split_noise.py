@@ -34,9 +34,9 @@ def command(run_group: str, halves: int, seconds: float, storage: StoreOptions) 
     from grading.words import number
     from tasks.split_noise import measure_split_noise
 
-    place = storage.open_usable()
+    store = storage.open_usable()
     known = total = 0
-    for row in measure_split_noise(place, run_group, halves, seconds):
+    for row in measure_split_noise(store, run_group, halves, seconds):
         total += 1
         what = row.get("message") or ""
         if not math.isnan(row.get("standard_error", math.nan)):
@@ -48,4 +48,4 @@ def command(run_group: str, halves: int, seconds: float, storage: StoreOptions) 
         answer(row)
         say(clean(f"{row['competition_id']}/{row['seed']} {row['edition']}: {what}"))
     say(f"{known} of {total} scores have a standard error")
-    refresh_report(place, run_group)
+    refresh_report(store, run_group)

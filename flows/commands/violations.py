@@ -63,14 +63,14 @@ def command(
     def on_next(name: str) -> None:
         click.echo(f"reading {name} ...", err=True)
 
-    place = storage.open() if submission is not None else storage.open_usable()
+    store = storage.open() if submission is not None else storage.open_usable()
     if submission is not None:
         from tasks.external import GROUP, external_runs
 
         with external_runs(read_external(submission)) as own:
             found = find_violations(own, GROUP, on_next, asked)
     else:
-        found = find_violations(place, str(run_group), on_next, asked)
+        found = find_violations(store, str(run_group), on_next, asked)
     for row in found.rows:
         if row["severity"] == "violation":
             line = f":{row['line']}" if row["line"] else ""
@@ -94,7 +94,7 @@ def command(
         say(str(write_csv(output_dir, "violations", found.rows, TABLES["violations"].names)))
         write_csv(output_dir, "shares", shown, ("rule", "runs", "share"))
     if run_group is not None:
-        refresh_report(place, run_group)
+        refresh_report(store, run_group)
     fields = {
         name: getattr(found, name) for name in ("rows", "runs", "flagged", "model", "pieces", "failed", "cost_usd")
     }

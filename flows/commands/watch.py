@@ -48,7 +48,7 @@ def _watch(group: str, once: bool, storage: StoreOptions) -> int:
     from tasks.wiring.context import open_store
     from tasks.wiring.prefect_server import asks_for_login
 
-    place, found = None, list[Event]()
+    store, found = None, list[Event]()
     with board(f"group {group}"):
         while True:
             try:
@@ -62,12 +62,12 @@ def _watch(group: str, once: bool, storage: StoreOptions) -> int:
                 progress.report(f"group {group}", "waiting", "the Prefect server does not answer; the agents go on")
                 time.sleep(_POLL_SECONDS)
                 continue
-            if place is None:
+            if store is None:
                 chosen = storage.store or storage.data_dir or not runs.store
-                place = storage.open() if chosen else open_store(runs.store)
-            found = list(groups.events(runs, uses, place, group))
+                store = storage.open() if chosen else open_store(runs.store)
+            found = list(groups.events(runs, uses, store, group))
             if not found and not runs.unfinished:
-                raise UserError(f"group {group!r} has no attempts on the Prefect server, and no runs in {place.root}")
+                raise UserError(f"group {group!r} has no attempts on the Prefect server, and no runs in {store.root}")
             for each in found:
                 progress.report(*each)
             for run in runs.watchers:
@@ -81,9 +81,9 @@ def _watch(group: str, once: bool, storage: StoreOptions) -> int:
         return 0
     ended = groups.outcomes(found)
     show_outcomes(ended)
-    assert place is not None
+    assert store is not None
     code = 1 if any(each.result == "failed" for each in ended) else 0
-    if place.exists(place.url("reports", group)):
-        return max(code, show_results(place, group))
-    say(f"no report yet; `{advised(f'mlebench report {group}', place)}` writes it")
+    if store.exists(store.url("reports", group)):
+        return max(code, show_results(store, group))
+    say(f"no report yet; `{advised(f'mlebench report {group}', store)}` writes it")
     return code

@@ -83,28 +83,28 @@ def _attempt(run: FlowRun) -> Attempt:
     return Attempt.model_validate(run.parameters["attempt"])
 
 
-def events(runs: GroupRuns, uses: dict[UUID, str], place: Store | None, run_group: str) -> Iterator[Event]:
+def events(runs: GroupRuns, uses: dict[UUID, str], store: Store | None, run_group: str) -> Iterator[Event]:
     """The state of each attempt of a group: from the server, or from the store if the server does not know it."""
     for name, run in runs.attempts.items():
         state = run.state
         assert state is not None
         if state.is_completed():
-            yield Event(name, "graded", _score(place, run_group, _attempt(run)))
+            yield Event(name, "graded", _score(store, run_group, _attempt(run)))
         elif state.is_final():
             yield Event(name, "cancelled" if state.is_cancelled() else "failed", explanation(state))
         else:
             where = f"on {host_of(run)}" if host_of(run) and state.is_running() else ""
             yield Event(name, shown_state(state), ", ".join(filter(None, [where, uses.get(run.id)])))
-    for folder in finished_folders(place, run_group) if place else ():
+    for folder in finished_folders(store, run_group) if store else ():
         name = run_name(folder.competition_id, folder.seed)
         if name not in runs.attempts:
             yield Event(name, "graded" if folder.read_grade() else "done", _scored(folder))
 
 
-def _score(place: Store | None, run_group: str, attempt: Attempt) -> str:
-    if place is None:
+def _score(store: Store | None, run_group: str, attempt: Attempt) -> str:
+    if store is None:
         return ""
-    return _scored(RunFolder(place, run_group, attempt.competition_id, attempt.seed))
+    return _scored(RunFolder(store, run_group, attempt.competition_id, attempt.seed))
 
 
 def _scored(folder: RunFolder) -> str:
