@@ -1,8 +1,8 @@
 """The flows of all deployments, under a name that no folder of a user has: Prefect imports them from here.
 
 Prefect puts the working directory of a flow run first on the path of modules, and in `PYTHONPATH` for the processes
-that it starts. There, a user's own `flows/` or `tasks.py` would be taken for our package. This module takes the
-directory off both, and imports our packages from where it lies itself, before it imports a flow.
+that it starts. A user's own `flows/` or `tasks.py` in that directory would be imported instead of our package. This
+module removes the directory from both, and imports our packages from its own folder before it imports a flow.
 """
 
 from __future__ import annotations
@@ -34,18 +34,20 @@ _ROOT = str(Path(__file__).resolve().parent)
 
 
 def _forget_working_directory() -> None:
-    """Take the working directory off the paths of modules, of this process and of those that it starts.
+    """Remove the working directory from the paths of modules, of this process and of those that it starts.
 
-    The place that Prefect gives it while it imports this module stays: Prefect removes that itself, and fails if it is
-    not there. A working directory that contains our packages stays as well.
+    The first entry, which Prefect adds while it imports this module, stays: Prefect removes it itself, and fails if it
+    is not there. A working directory that contains our packages stays as well.
     """
-    here = os.path.realpath(Path.cwd())
-    if here == _ROOT:
+    working_directory = os.path.realpath(Path.cwd())
+    if working_directory == _ROOT:
         return
-    sys.path[1:] = [each for each in sys.path[1:] if os.path.realpath(each) != here]
-    inherited = [each for each in os.environ.get("PYTHONPATH", "").split(os.pathsep) if each]
+    sys.path[1:] = [path for path in sys.path[1:] if os.path.realpath(path) != working_directory]
+    inherited = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
     if inherited:
-        os.environ["PYTHONPATH"] = os.pathsep.join(each for each in inherited if os.path.realpath(each) != here)
+        os.environ["PYTHONPATH"] = os.pathsep.join(
+            path for path in inherited if os.path.realpath(path) != working_directory
+        )
 
 
 def _import_packages() -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 import psutil
 
 PATIENCE = 240.0  # seconds for a service to answer; a Prefect server on a busy machine takes over a minute
-_GRACE = 30.0  # seconds between SIGTERM and SIGKILL, in which a worker stops its flow runs
+_GRACE_SECONDS = 30.0  # seconds between SIGTERM and SIGKILL, in which a worker stops its flow runs
 
 
 class ServiceError(RuntimeError):
@@ -33,13 +33,13 @@ class BackgroundProcesses:
 
     def running(self) -> dict[str, psutil.Process]:
         """The running services, in the order of their start."""
-        found = {}
-        for name, (pid, born) in self._read().items():
+        running_services = {}
+        for name, (pid, start_time) in self._read().items():
             with contextlib.suppress(psutil.NoSuchProcess):
                 process = psutil.Process(pid)
-                if process.create_time() == born and _runs(process):
-                    found[name] = process
-        return found
+                if process.create_time() == start_time and _runs(process):
+                    running_services[name] = process
+        return running_services
 
     def start(
         self,
@@ -66,7 +66,7 @@ class BackgroundProcesses:
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=out,
-                # What lies in the current directory does not hide our packages.
+                # Files in the current directory must not hide our packages.
                 env={**os.environ, "PYTHONSAFEPATH": "1", **env},
                 start_new_session=True,  # keep it running after Ctrl-C in the terminal
                 pass_fds=[listener.fileno()] if listener else [],
@@ -79,13 +79,13 @@ class BackgroundProcesses:
         while True:
             waited = time.monotonic() - began
             if started.poll() is not None:
-                raise ServiceError(f"{name} ended with {started.returncode}: {_last_words(log)}")
+                raise ServiceError(f"{name} ended with {started.returncode}: {_last_lines(log)}")
             with contextlib.suppress(Exception):  # a service that is not ready yet can fail in any way
                 if ready():
                     return process
             if waited > PATIENCE:
-                raise ServiceError(f"{name} does not answer within {PATIENCE:.0f} s: {_last_words(log)}")
-            time.sleep(min(0.1 + waited / 10, 1.0))  # a service that is slow to start needs the processor itself
+                raise ServiceError(f"{name} does not answer within {PATIENCE:.0f} s: {_last_lines(log)}")
+            time.sleep(min(0.1 + waited / 10, 1.0))  # leave the processor to a service that is slow to start
 
     def stop(self, *names: str) -> list[str]:
         """End these services, or all, with their child processes, in reverse order; returns their names."""
@@ -95,16 +95,16 @@ class BackgroundProcesses:
                 continue
             end(process)
             ended.append(name)
-        left = {name: value for name, value in self._read().items() if names and name not in names}
-        if left:
-            self._write(left)
+        remaining = {name: value for name, value in self._read().items() if names and name not in names}
+        if remaining:
+            self._write(remaining)
         else:
             self._record.unlink(missing_ok=True)
         return ended
 
     def _read(self) -> dict[str, tuple[int, float]]:
         try:
-            return {name: (pid, born) for name, (pid, born) in json.loads(self._record.read_text()).items()}
+            return {name: (pid, start_time) for name, (pid, start_time) in json.loads(self._record.read_text()).items()}
         except FileNotFoundError:
             return {}
 
@@ -114,21 +114,21 @@ class BackgroundProcesses:
         temporary.replace(self._record)
 
 
-def end(process: psutil.Process, grace: float = _GRACE) -> None:
+def end(process: psutil.Process, grace: float = _GRACE_SECONDS) -> None:
     """Send SIGTERM to a process, and SIGKILL to it and its children if they are still running after a while."""
     try:
-        family = [*process.children(recursive=True), process]
+        processes = [*process.children(recursive=True), process]
         process.terminate()
     except psutil.NoSuchProcess:
         return
     _wait([process], grace)
     with contextlib.suppress(psutil.NoSuchProcess):
-        family = [*process.children(recursive=True), *family]
+        processes = [*process.children(recursive=True), *processes]
     # psutil compares start times: a signal never reaches a later process with the same id.
-    alive = _wait(family, 3)
-    for each in alive:
+    alive = _wait(processes, 3)
+    for survivor in alive:
         with contextlib.suppress(psutil.NoSuchProcess):
-            each.kill()
+            survivor.kill()
     _wait(alive, grace)
 
 
@@ -136,12 +136,12 @@ def _wait(processes: Collection[psutil.Process], seconds: float) -> list[psutil.
     """Wait until these processes have ended; returns those that still run after these seconds.
 
     `psutil.wait_procs` alone would also wait for those that have ended, but whose parent has not asked for their exit
-    codes: it may never do so, for example if it is process 1 of a container.
+    codes. A parent may never do so, for example if it is process 1 of a container.
     """
     give_up = time.monotonic() + seconds
     while True:
-        _, left = psutil.wait_procs(set(processes), timeout=0)
-        alive = [each for each in left if _runs(each)]
+        _, running = psutil.wait_procs(set(processes), timeout=0)
+        alive = [process for process in running if _runs(process)]
         if not alive or time.monotonic() > give_up:
             return alive
         time.sleep(0.02)
@@ -167,6 +167,6 @@ def listening(port: int) -> bool:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
-def _last_words(log: Path) -> str:
+def _last_lines(log: Path) -> str:
     lines = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()]
     return " | ".join(lines[-5:]) or "its log is empty"

@@ -23,13 +23,13 @@ QUEUES = {
     # Leases in the store make concurrent preparations safe. More than two are not faster, because they share a network.
     "prepare": 2,
     "grade": 2,
-    # None for benchmarks: agents at the same time are limited by the slots of their host or of the work pool. None for
-    # `recover`: if it died, its place would be taken for the next one, which has to resolve it.
+    # Benchmarks have no limit here: the slots of their host or of the work pool limit their agents. `recover` has none
+    # because a run that died would keep its slot, and the next run, which has to resolve it, could not start.
 }
 """How many flow runs of a deployment run at a time; each has a work queue of its name.
 
-The concurrency limit of a deployment comes with a lease that a flow run has to renew every few minutes: after an
-absence of the server, it would be ended.
+They are not concurrency limits of deployments: there, a flow run has to renew a lease every few minutes, and would be
+ended after an outage of the server.
 """
 WATCH = "mlebench: a flow run has fallen silent"
 CRASH = "mlebench: a flow run has crashed"
@@ -53,21 +53,21 @@ def deployments() -> list[RunnerDeployment]:
     ]
 
 
-def _deployment(flow: Any, name: str, tags: list[str], **more: Any) -> RunnerDeployment:
+def _deployment(flow: Any, name: str, tags: list[str], **options: Any) -> RunnerDeployment:
     from prefect.deployments.runner import EntrypointType
 
     from flows.fleet.registration import entrypoint
 
-    found: RunnerDeployment = flow.to_deployment(
+    deployment: RunnerDeployment = flow.to_deployment(
         name,
         tags=["mlebench", *tags],
         work_queue_name=name if name in QUEUES else None,
         # The worker imports the flow from the installed package; no source is copied.
         entrypoint_type=EntrypointType.MODULE_PATH,
-        **more,
+        **options,
     )
-    found.entrypoint = entrypoint(flow)
-    return found
+    deployment.entrypoint = entrypoint(flow)
+    return deployment
 
 
 def deploy(pool: str = POOL, paused: bool = False) -> list[str]:
@@ -86,14 +86,14 @@ def deploy(pool: str = POOL, paused: bool = False) -> list[str]:
             except ObjectAlreadyExists:
                 queue = client.read_work_queue_by_name(name, work_pool_name=pool)
                 client.update_work_queue(queue.id, concurrency_limit=limit)
-    found: dict[str, Any] = {}
-    for each in deployments():
-        each.work_pool_name = pool
-        each.paused = paused
-        found[f"{each.flow_name}/{each.name}"] = each.apply()
-    ensure(automation(found["recovery/recover"]))
-    ensure(automation_of_crashes(found["recovery/recover"]))
-    return list(found)
+    deployment_ids: dict[str, Any] = {}
+    for deployment in deployments():
+        deployment.work_pool_name = pool
+        deployment.paused = paused
+        deployment_ids[f"{deployment.flow_name}/{deployment.name}"] = deployment.apply()
+    ensure(automation(deployment_ids["recovery/recover"]))
+    ensure(automation_of_crashes(deployment_ids["recovery/recover"]))
+    return list(deployment_ids)
 
 
 def automation(recover: UUID) -> AutomationCore:
@@ -127,7 +127,7 @@ def automation(recover: UUID) -> AutomationCore:
 def automation_of_crashes(recover: UUID) -> AutomationCore:
     """An automation that starts the deployment `recover` when a deployment's flow run ends with its worker.
 
-    Prefect marks it as crashed itself, so that no silence is noticed.
+    Prefect itself marks such a flow run as crashed, so that the automation for silent flow runs does not start.
     """
     from prefect.events.actions import RunDeployment
     from prefect.events.schemas.automations import AutomationCore, EventTrigger, Posture, ResourceSpecification

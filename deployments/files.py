@@ -2,8 +2,8 @@
 
     python -m deployments.files --store URL --socket FD --credential FILE
 
-Browsers do not follow links from pages of the UI to file:// addresses. Only this machine is served, to those who know
-the login in FILE: what lies below `reports/` and `runs/`, and neither datasets nor answers.
+Browsers do not follow links from pages of the UI to file:// addresses. Only clients on this machine that know the login
+in FILE are served. They can read what lies below `reports/` and `runs/`, but neither datasets nor answers.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ SERVED = ("reports", "runs")
 
 
 class _Handler(SimpleHTTPRequestHandler):
-    def __init__(self, *arguments: Any, known: Collection[str], credential: str, **options: Any) -> None:
-        self._known, self._credential = known, credential
+    def __init__(self, *arguments: Any, server_names: Collection[str], credential: str, **options: Any) -> None:
+        self._server_names, self._credential = server_names, credential
         super().__init__(*arguments, **options)
 
     def parse_request(self) -> bool:
-        """Read a request, and refuse it whatever it asks for unless it comes from one who may."""
+        """Read a request, and refuse it if it comes from a foreign page or does not have the login."""
         if not super().parse_request():
             return False
-        if reason := refusal(self.command, self.headers.items(), self._known):
+        if reason := refusal(self.command, self.headers.items(), self._server_names):
             self.send_error(403, explain=f"This request is refused: {reason}.")
         elif not authorized(self.headers.get("Authorization"), self._credential):
             self.send_error(401)
@@ -43,7 +43,11 @@ class _Handler(SimpleHTTPRequestHandler):
 
     def send_head(self) -> Any:
         path = unquote(urlsplit(self.path).path)
-        if path.split("/")[1:2] not in [[each] for each in SERVED] or ".." in path.split("/") or not self._is_inside():
+        if (
+            path.split("/")[1:2] not in [[folder] for folder in SERVED]
+            or ".." in path.split("/")
+            or not self._is_inside()
+        ):
             self.send_error(404)
             return None
         return super().send_head()
@@ -55,16 +59,18 @@ class _Handler(SimpleHTTPRequestHandler):
 
     def _is_inside(self) -> bool:
         """Whether the file or folder exists, and no link leads out of the folders that are served."""
-        tops = [Path(self.directory, each).resolve() for each in SERVED]
+        served_folders = [Path(self.directory, folder).resolve() for folder in SERVED]
         try:
-            found = Path(self.translate_path(self.path)).resolve(strict=True)
-        except (OSError, ValueError, RuntimeError):  # none, a name that no file has, or links that form a circle
+            requested = Path(self.translate_path(self.path)).resolve(strict=True)
+        except (OSError, ValueError, RuntimeError):  # it does not exist, its name is invalid, or links form a circle
             return False
-        return any(found.is_relative_to(top) for top in tops) and (found.is_file() or found.is_dir())
+        return any(requested.is_relative_to(top) for top in served_folders) and (
+            requested.is_file() or requested.is_dir()
+        )
 
     @property
     def _relative(self) -> str:
-        return unquote(urlsplit(getattr(self, "path", "")).path).strip("/")  # none in what is no request
+        return unquote(urlsplit(getattr(self, "path", "")).path).strip("/")  # invalid requests have none
 
     def guess_type(self, path: Any) -> str:
         """Reports are shown as pages, and everything that agents leave as text."""
@@ -73,7 +79,7 @@ class _Handler(SimpleHTTPRequestHandler):
     def end_headers(self) -> None:
         self.send_header("X-Content-Type-Options", "nosniff")
         self.send_header("Referrer-Policy", "no-referrer")
-        if not is_page(self._relative):  # lists of files are pages too, and names are chosen by agents
+        if not is_page(self._relative):  # lists of files are pages, too, and agents choose the names
             self.send_header("Content-Security-Policy", "sandbox; default-src 'none'; frame-ancestors 'none'")
         super().end_headers()
 
@@ -94,8 +100,8 @@ def main(arguments: list[str] | None = None) -> int:
     folder.mkdir(parents=True, exist_ok=True)
     listener = socket.socket(fileno=options.socket)
     address = listener.getsockname()
-    known, credential = names(address[1]), options.credential.read_text().strip()
-    handler = partial(_Handler, directory=str(folder), known=known, credential=credential)
+    server_names, credential = names(address[1]), options.credential.read_text().strip()
+    handler = partial(_Handler, directory=str(folder), server_names=server_names, credential=credential)
     server = ThreadingHTTPServer(address, handler, bind_and_activate=False)
     server.socket.close()
     server.socket = listener

@@ -37,7 +37,7 @@ def ask(url: str, body: Any = None, method: str | None = None, timeout: float = 
 
 
 def answers(url: str) -> bool:
-    """Whether a server of this machine answers, if only that it wants a login."""
+    """Whether a server of this machine answers, even if it only asks for a login."""
     try:
         ask(url)
     except urllib.error.HTTPError as error:

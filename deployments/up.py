@@ -97,7 +97,7 @@ class Installation:
         running = self.processes.running()
         if not self.login.exists():
             write_private(self.login, f"{new_credential()}\n")
-            # Servers that run have another login, such as one that others could read and that was removed.
+            # Running servers have an earlier login, which was removed, for example because others could read it.
             self.processes.stop()
             running.clear()
         if not _is_own(self.login) or self.login.stat().st_mode & 0o077:
@@ -153,12 +153,12 @@ class Installation:
 
     def _start_dask_workers(self) -> None:
         command = starting.command("distributed.cli.dask_worker", self.dask_address())
-        # They have an HTTP server even without a dashboard. It says nothing, and not to other machines.
+        # Workers have an HTTP server even without a dashboard. It gets no pages, and listens on this machine only.
         command += ["--no-dashboard", "--dashboard-address", f"{HOST}:0"]
         env = certificate_environment(self.certificate) | {"DASK_DISTRIBUTED__WORKER__HTTP__ROUTES": "[]"}
         command += ["--nworkers", str(self.dask_workers), "--nthreads", "1", "--host", HOST]
         command += ["--memory-limit", str(worker_memory(self.dask_workers, psutil.virtual_memory().total))]
-        # By this name they know that the memory is theirs together, so that only as many declare as have room.
+        # By this name, workers know that they share the memory of one machine, see `storage.datasets.workers`.
         command += ["--name", ONE_MACHINE, "--local-directory", str(self.state / "dask")]
         self.processes.start("dask-workers", command, env, lambda: self._dask_worker_count() >= self.dask_workers)
 
@@ -195,8 +195,8 @@ class Installation:
         self.processes.start("worker", [*command, "--name", name], env, lambda: name in self._workers())
 
     def _workers(self) -> set[str]:
-        found = ask(f"{self.url}/api/work_pools/{_POOL}/workers/filter", {}, credential=self.credential)
-        return {worker["name"] for worker in found if worker["status"] == "ONLINE"}
+        workers = ask(f"{self.url}/api/work_pools/{_POOL}/workers/filter", {}, credential=self.credential)
+        return {worker["name"] for worker in workers if worker["status"] == "ONLINE"}
 
 
 def _is_own(path: Path) -> bool:

@@ -2,7 +2,7 @@
 
 In a work pool it is the flow `attempt`: a flow run of its own, on whichever host takes it. Without a pool it is the
 task `make_attempt` of the flow that evaluates the group. The process that makes an attempt also runs its validation
-service and its gateway to language models, so that the trouble of one attempt is no other's.
+service and its gateway to language models, so that a failure of these affects no other attempt.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def _name() -> str:
     return attempt_name(Attempt.model_validate(runtime.flow_run.parameters["attempt"]))
 
 
-def end(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -> None:  # names of Prefect's
+def end(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -> None:  # Prefect gives the names
     """End the agent of a cancelled flow run, and keep what it left, if its own process could not complete that."""
     apply_settings()
     end_agent(Attempt.model_validate(flow_run.parameters["attempt"]))
@@ -110,11 +110,11 @@ def _cancelled() -> bool:
     with contextlib.suppress(Exception), get_client(sync_client=True) as client:
         state = client.read_flow_run(runtime.flow_run.id).state
         return state is not None and (state.is_cancelling() or state.is_cancelled())
-    return False  # the hook will know
+    return False  # then the hook `end` decides it
 
 
 def _end_cancelled() -> NoReturn:
-    """End this process, whose worker is dead: Prefect would take the end of the flow for a crash."""
+    """End this process, whose worker is dead, as cancelled: Prefect would record the end of the flow as a crash."""
     with get_client(sync_client=True) as client:
         client.set_flow_run_state(UUID(runtime.flow_run.id), Cancelled(message="Its worker had ended."), force=True)
     logging.shutdown()
@@ -124,6 +124,6 @@ def _end_cancelled() -> NoReturn:
 def _tag_host() -> None:
     """Tag the flow run with the name of this host, for boards. Not essential."""
     with shown("the host of an attempt"), get_client(sync_client=True) as client:
-        own = client.read_flow_run(runtime.flow_run.id)
-        others = [tag for tag in own.tags if not tag.startswith("host:")]
-        client.update_flow_run(own.id, tags=[*others, f"host:{get_settings().host_name}"])
+        flow_run = client.read_flow_run(runtime.flow_run.id)
+        other_tags = [tag for tag in flow_run.tags if not tag.startswith("host:")]
+        client.update_flow_run(flow_run.id, tags=[*other_tags, f"host:{get_settings().host_name}"])

@@ -87,20 +87,20 @@ class _Commands(click.Group):
         if words in COMMANDS:
             return words, self.get_command(ctx, words), args[2:]
         if args[0] not in COMMANDS and not args[0].startswith("-"):
-            two = [name for name in COMMANDS if name.startswith(f"{args[0]} ")]
-            hint = f" It is one of: {', '.join(two)}." if two else close_matches(args[0], COMMANDS)
+            subcommands = [name for name in COMMANDS if name.startswith(f"{args[0]} ")]
+            hint = f" It is one of: {', '.join(subcommands)}." if subcommands else close_matches(args[0], COMMANDS)
             ctx.fail(f"No such command {args[0]!r}.{hint}")
         return super().resolve_command(ctx, args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Commands word by word: `agent`, then `new` and `try`."""
-        first = " ".join([*ctx._protected_args, *ctx.args])
+        typed = " ".join([*ctx._protected_args, *ctx.args])
         if incomplete.startswith("-"):
             return super().shell_complete(ctx, incomplete)
-        rest = [name.removeprefix(f"{first} ") for name in COMMANDS if not first or name.startswith(f"{first} ")]
-        words = dict.fromkeys(name.split(" ")[0] for name in rest)
+        remaining = [name.removeprefix(f"{typed} ") for name in COMMANDS if not typed or name.startswith(f"{typed} ")]
+        words = dict.fromkeys(name.split(" ")[0] for name in remaining)
         return [
-            CompletionItem(word, help=COMMANDS.get(f"{first} {word}".strip(), ("", ""))[1])
+            CompletionItem(word, help=COMMANDS.get(f"{typed} {word}".strip(), ("", ""))[1])
             for word in words
             if word.startswith(incomplete)
         ]
@@ -111,7 +111,7 @@ class _Commands(click.Group):
 
 
 def _with_settings(command: click.Command) -> click.Command:
-    """The command, which quiets Prefect and applies the settings before it runs; `--help` works without them."""
+    """A copy of the command that quiets Prefect and applies the settings first; `--help` works without them."""
     wrapped = copy.copy(command)
     callback = command.callback
     assert callback is not None
@@ -179,7 +179,7 @@ def _main(arguments: Sequence[str] | None) -> int:
                 err=True,
             )
             return 1
-        # A traceback helps with a bug, and with nothing else. A missing file may be one.
+        # A traceback helps only with bugs. A missing file may be a bug, too.
         if cause_of(error).fault == "program" or isinstance(error, FileNotFoundError):
             raise
         click.echo(f"mlebench: {explain(error)}", err=True)
@@ -222,7 +222,7 @@ class _Lines(logging.Handler):
 
 @contextlib.contextmanager
 def _shown_warnings() -> Iterator[None]:
-    """Show the project's own warnings, whatever Prefect does with the root logger, whose output is kept off."""
+    """Show the project's own warnings. They do not reach the root logger, which Prefect configures."""
     logger, handler = logging.getLogger("mlebench"), _Lines(logging.WARNING)
     logger.addHandler(handler)
     logger.propagate, before = False, logger.propagate

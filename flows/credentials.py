@@ -1,4 +1,4 @@
-"""Credentials that the work needs are looked for before it begins: it would fail for each run, hours later."""
+"""Checks of credentials before the work begins: without them each run would fail, hours later."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from storage.store import Store
 from tasks.wiring.attempts import attempts_of, finished_run
 from tasks.wiring.context import RunContext, archive_needed, download_source
 
-_NEED_KEYS = ("api.openai.com", "api.anthropic.com", "generativelanguage.googleapis.com")
+_HOSTS_WITH_KEYS = ("api.openai.com", "api.anthropic.com", "generativelanguage.googleapis.com")
 """Hosts of providers that need an API key."""
 
 
 def require_agent_credentials(context: RunContext, competition_ids: Iterable[str]) -> None:
-    """Require what the agent needs of this machine: secrets, and language models with their keys.
+    """Check that this machine has the secrets of the agent, and the language models that it needs with their keys.
 
     Raises:
         UserError: a run is to be made, and every one would fail; the message names the remedy.
@@ -61,7 +61,7 @@ def _require_models(agent: Agent, settings: Settings, reachable: bool) -> None:
             "or those of another provider"
         )
     for name, provider in settings.providers.items():
-        if urlsplit(provider.base_url).hostname in _NEED_KEYS and not provider.api_key.get_secret_value():
+        if urlsplit(provider.base_url).hostname in _HOSTS_WITH_KEYS and not provider.api_key.get_secret_value():
             raise UserError(
                 f"agent {agent.name!r} needs language models, and {provider.base_url} wants an API key: set "
                 f"MLEBENCH_PROVIDERS__{name.upper()}__API_KEY"
@@ -84,7 +84,7 @@ def without_credentials(
 
 
 def require_downloads(store: Store, datasets: list[Dataset], raw_dir: str | None, *, renew: bool = False) -> None:
-    """Require Kaggle's credentials if nothing can be prepared without them, and nothing is.
+    """Check that there are Kaggle credentials, unless some of the datasets need no download.
 
     Raises:
         UserError: all of the competitions have to be downloaded; the message names the remedies.
@@ -98,10 +98,10 @@ def no_credentials(missing: list[str]) -> UserError:
     """The error about competitions that cannot be downloaded."""
     from storage.sources.kaggle.errors import CREDENTIALS
 
-    names = sorted(set(missing))  # both editions of one need its download once
-    what = names[0] if len(names) == 1 else counted(len(names), "competition")
+    names = sorted(set(missing))  # both editions of a competition share a download
+    subject = names[0] if len(names) == 1 else counted(len(names), "competition")
     return UserError(
-        f"{what} would have to be downloaded from Kaggle, and there are no credentials: {CREDENTIALS}; or give a "
+        f"{subject} would have to be downloaded from Kaggle, and there are no credentials: {CREDENTIALS}; or give a "
         "directory of downloads as --raw-dir"
     )
 
@@ -119,4 +119,4 @@ def _is_to_be_downloaded(store: Store, dataset: Dataset, renew: bool) -> bool:
     record = recorded(store, competition, download_source(dataset.competition_id))
     if record is not None:
         return not has_archive(store, competition, record)
-    return not store.exists(store.raw(dataset.competition_id))  # left by a killed process, perhaps
+    return not store.exists(store.raw(dataset.competition_id))  # a killed process may have left one

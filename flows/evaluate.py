@@ -61,11 +61,11 @@ def evaluate(competition_ids: list[str], request: RunRequest) -> list[Outcome]:
 
 
 def add_all(attempts: Attempts, context: RunContext, competition_id: str, failed: dict[str, Outcome]) -> None:
-    """Have the attempts at a prepared competition made, one per seed. Errors of this are outcomes in `failed`."""
-    found: list[Attempt] = []
+    """Have the attempts at a prepared competition made, one per seed. Errors become outcomes in `failed`."""
+    attempts_to_make: list[Attempt] = []
     with capture_errors(competition_id, failed):
-        found = attempts_of(context, competition_id)
-    for attempt in found:
+        attempts_to_make = attempts_of(context, competition_id)
+    for attempt in attempts_to_make:
         with capture_errors(attempt.name, failed):
             attempts.add(attempt)
 
@@ -75,7 +75,7 @@ def finish_runs(context: RunContext, outcomes: dict[str, Outcome]) -> list[Outco
     request, store = context.request, context.store
     with capture_errors("integrity", outcomes):
         if request.examine and finished_folders(store, request.run_group):
-            outcomes |= {each.what: each for each in integrity(request.run_group, store.root)}
+            outcomes |= {outcome.what: outcome for outcome in integrity(request.run_group, store.root)}
     try:
         return finish_group(store, request.run_group, outcomes)
     finally:
@@ -83,8 +83,8 @@ def finish_runs(context: RunContext, outcomes: dict[str, Outcome]) -> list[Outco
 
 
 def _finished(store: Store, request: RunRequest, outcomes: dict[str, Outcome]) -> Message:
-    """What the notification of a finished group says."""
-    failed = sum(each.result == "failed" for each in outcomes.values())
+    """The notification of a finished group."""
+    failed = sum(outcome.result == "failed" for outcome in outcomes.values())
     report = store.url("reports", request.run_group, "report.html")
     counts = f"{counted(len(outcomes), 'run')}, {failed} failed"
     return Message(f"Run group {request.run_group} has finished: {counts}", f"Agent {request.agent}. Report:", report)

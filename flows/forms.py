@@ -33,7 +33,7 @@ def agent_names() -> list[str]:
 
 
 class _Offered:
-    """Has the form offer the agents by name. A folder on the worker can be typed in, too."""
+    """An annotation: the form offers the agents by name. The path of a folder on the worker can be typed in, too."""
 
     def __get_pydantic_json_schema__(self, core: Any, handler: Any) -> dict[str, Any]:
         kind = handler(core)
@@ -51,7 +51,7 @@ def _known(backend: str) -> str:
 
 
 class _Registered:
-    """Has the form offer the backends that are known when it is registered."""
+    """An annotation: the form offers the backends that are known when it is registered."""
 
     def __get_pydantic_json_schema__(self, core: Any, handler: Any) -> dict[str, Any]:
         return {**handler(core), "enum": backends.names()}
@@ -193,20 +193,20 @@ def group_part(agent: str) -> str:
 
 def run_request(agent: str, run_group: str, seeds: int, data: Data, execution: Execution | None = None) -> RunRequest:
     """The request for the flows behind the deployments."""
-    how = execution or Execution()
+    execution_form = execution or Execution()
     return RunRequest(
         agent=agent,
         run_group=run_group,
         store=open_store(data.store).root,
         seeds=seeds,
         edition=data.edition,
-        time_limit_seconds=how.time_limit_seconds,
-        max_memory=how.max_memory,
-        max_cpus=how.max_cpus,
-        max_disk=how.max_disk,
-        checkpoint_every=how.checkpoint_every,
-        isolation=how.isolation,
-        obfuscated=how.obfuscated,
-        overwrite=how.overwrite,
-        examine=how.integrity,
+        time_limit_seconds=execution_form.time_limit_seconds,
+        max_memory=execution_form.max_memory,
+        max_cpus=execution_form.max_cpus,
+        max_disk=execution_form.max_disk,
+        checkpoint_every=execution_form.checkpoint_every,
+        isolation=execution_form.isolation,
+        obfuscated=execution_form.obfuscated,
+        overwrite=execution_form.overwrite,
+        examine=execution_form.integrity,
     )

@@ -62,25 +62,25 @@ def full_benchmark(
         require_agent_credentials(context, competition_ids)
     forget_cancelling(request)
     note_plan(context.store, request, competition_ids)
-    what = Preparing(competition_ids, request.store, request.edition, raw_dir, keep_raw, skip_verification)
+    preparing = Preparing(competition_ids, request.store, request.edition, raw_dir, keep_raw, skip_verification)
     with logging_events():
         outcomes = (
-            _one_after_the_other(what, request)
+            _one_after_the_other(preparing, request)
             if pool is None
-            else _as_prepared(what, context, PoolAttempts(pool, context, priority))
+            else _as_prepared(preparing, context, PoolAttempts(pool, context, priority))
         )
-    if any(each.result == "failed" for each in outcomes):
+    if any(outcome.result == "failed" for outcome in outcomes):
         raise PartlyFailed(outcomes)
     return outcomes
 
 
-def _one_after_the_other(what: Preparing, request: RunRequest) -> list[Outcome]:
+def _one_after_the_other(preparing: Preparing, request: RunRequest) -> list[Outcome]:
     with _without_heartbeats():
         try:
-            prepared = prepare(**vars(what))
+            prepared = prepare(**vars(preparing))
         except PartlyFailed as error:
             prepared = error.outcomes
-        ready = [each.what for each in prepared if each.result != "failed"]
+        ready = [outcome.what for outcome in prepared if outcome.result != "failed"]
         try:
             runs = evaluate(ready, request) if ready else []
         except PartlyFailed as error:
@@ -96,7 +96,7 @@ def _without_heartbeats() -> AbstractContextManager[object]:
     return temporary_settings(updates={PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None})
 
 
-def _as_prepared(what: Preparing, context: RunContext, in_pool: PoolAttempts) -> list[Outcome]:
+def _as_prepared(preparing: Preparing, context: RunContext, in_pool: PoolAttempts) -> list[Outcome]:
     failed: dict[str, Outcome] = {}
     with in_pool as attempts:
 
@@ -104,7 +104,7 @@ def _as_prepared(what: Preparing, context: RunContext, in_pool: PoolAttempts) ->
             if outcome.result != "failed":
                 add_all(attempts, context, outcome.what, failed)
 
-        prepared = prepare_each(what, hand_out, attempts.poll)
+        prepared = prepare_each(preparing, hand_out, attempts.poll)
         outcomes = attempts.outcomes() | failed
     show_outcomes("prepared", prepared)
     try:

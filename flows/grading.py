@@ -33,8 +33,8 @@ def submit_grade(store: Store, request: GradeRequest | Ungradable, after: Sequen
 def outcomes_of(work: Mapping[str, Work]) -> dict[str, Outcome]:
     """Wait for all the work; returns its outcomes."""
     outcomes = {}
-    for name, each in work.items():
-        outcome = each if isinstance(each, Outcome) else _outcome(name, each)
+    for name, part in work.items():
+        outcome = part if isinstance(part, Outcome) else _outcome(name, part)
         outcomes[name] = outcome
         if outcome.result == "failed":  # other outcomes are reported as soon as they are known
             progress.report(name, outcome.result, outcome.message)
@@ -50,10 +50,10 @@ def _outcome(name: str, futures: Sequence[PrefectFuture[Any]]) -> Outcome:
 
 def finish_group(store: Store, run_group: str, outcomes: Mapping[str, Outcome]) -> list[Outcome]:
     """Write tables and reports of a group and show them in the Prefect UI. Raises `PartlyFailed` if anything failed."""
-    found = dict(outcomes)
+    outcomes_with_report = dict(outcomes)
     state = aggregate(run_group, store.root, return_state=True)
     if state.is_completed():
         show_group(store, run_group, state.result())
     else:  # the outcomes of the runs are worth more than their report
-        found["tables and report"] = Outcome(f"tables and report of {run_group}", "failed", cause(state))
-    return finish("runs", [found[name] for name in sorted(found)])
+        outcomes_with_report["tables and report"] = Outcome(f"tables and report of {run_group}", "failed", cause(state))
+    return finish("runs", [outcomes_with_report[name] for name in sorted(outcomes_with_report)])

@@ -29,10 +29,10 @@ from tasks.wiring.prefect_server import shown, wait_for_server
 if TYPE_CHECKING:
     import pandas as pd
 
-# A nightly must have ended before the next one starts. Its agents are stopped after this time; Prefect's own time-out,
-# which cannot stop them, is for what else may hang.
+# A nightly must have ended before the next one starts. Its agents are stopped after this time. Prefect's own time-out
+# comes later: it cannot stop agents, and ends a flow run that hangs elsewhere.
 LONGEST = 20 * 3600.0
-_GRACE = 1800.0
+_GRACE_SECONDS = 1800.0
 
 
 def _prefix(split: str, agent: str, edition: str) -> str:
@@ -40,7 +40,7 @@ def _prefix(split: str, agent: str, edition: str) -> str:
 
 
 def _group(prefix: str) -> str:
-    """Named after the creation of the flow run, so that one resubmitted after a crash continues the same group."""
+    """The run group. Its name has the creation time of the flow run, so that a resubmitted flow run continues it."""
     with get_client(sync_client=True) as client:
         created = client.read_flow_run(runtime.flow_run.id).created
     assert created is not None
@@ -54,7 +54,7 @@ def _name() -> str:
     return f"nightly: {agent} on {chosen_name()}, group {group}"
 
 
-@flow(name="nightly", flow_run_name=_name, timeout_seconds=LONGEST + _GRACE)
+@flow(name="nightly", flow_run_name=_name, timeout_seconds=LONGEST + _GRACE_SECONDS)
 def nightly(
     split: Split = "low",
     agent: AgentName = "dummy",

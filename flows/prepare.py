@@ -87,13 +87,14 @@ def prepare_each(
 
     def end(outcome: Outcome) -> None:
         if outcome.result != "failed":
-            told = left_out_of(store, outcome.what, chosen(what.edition))
-            outcome = replace(outcome, message="; ".join(filter(None, (outcome.message, told))))
+            left_out = left_out_of(store, outcome.what, chosen(what.edition))
+            outcome = replace(outcome, message="; ".join(filter(None, (outcome.message, left_out))))
         outcomes[outcome.what] = outcome
         progress.report(outcome.what, outcome.result, outcome.message)
         on_end(outcome)
 
-    datasets = [Dataset(each, name) for name in what.competition_ids for each in chosen(what.edition)]
+    editions = chosen(what.edition)
+    datasets = [Dataset(edition, name) for name in what.competition_ids for edition in editions]
     refused = without_credentials(store, datasets, what.raw_dir, renew=what.renew)
     if refused and len(refused) == len(datasets):
         raise no_credentials(refused)
@@ -104,9 +105,8 @@ def prepare_each(
         with capture_errors(name, failed):
             if name in refused:
                 raise no_credentials([name])
-            wanted = (Dataset(each, name) for each in chosen(what.edition))
             options: dict[str, Any] = {"verified": not what.skip_verification, "renew": what.renew}
-            done = all(already_prepared(store, each, what.raw_dir, **options) for each in wanted)
+            done = all(already_prepared(store, Dataset(edition, name), what.raw_dir, **options) for edition in editions)
         if failed:
             end(failed[name])
         elif done:
@@ -136,24 +136,31 @@ def _note(ended: SimpleQueue[str], name: str, _future: PrefectFuture[Any]) -> No
     ended.put(name)
 
 
-def _submit(name: str, what: Preparing, store: str, workers: Workers) -> list[PrefectFuture[Any]]:
+def _submit(name: str, preparing: Preparing, store: str, workers: Workers) -> list[PrefectFuture[Any]]:
     """Submit the task runs that prepare a competition; each waits for the one before.
 
     All editions ask for the archive before the first is prepared, so it is fetched once, and removed by the last.
     """
     chain: list[PrefectFuture[Any]] = []
-    editions, verify = chosen(what.edition), not what.skip_verification
+    editions, verify = chosen(preparing.edition), not preparing.skip_verification
     for edition in editions:
         chain.append(
             download.submit(
-                name, store, what.raw_dir, verify, edition, what.renew, return_state=False, wait_for=chain[-1:]
+                name,
+                store,
+                preparing.raw_dir,
+                verify,
+                edition,
+                preparing.renew,
+                return_state=False,
+                wait_for=chain[-1:],
             )
         )
     archives = dict(zip(editions, chain, strict=True))
     for edition in editions:
-        last = chain[-1:]
-        key = split.submit(name, store, edition, workers, archives[edition], return_state=False, wait_for=last)
+        previous = chain[-1:]
+        key = split.submit(name, store, edition, workers, archives[edition], return_state=False, wait_for=previous)
         chain.append(key)
         if verify:
-            chain.append(checksum.submit(name, store, edition, key, what.keep_raw, return_state=False))
+            chain.append(checksum.submit(name, store, edition, key, preparing.keep_raw, return_state=False))
     return chain

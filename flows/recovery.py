@@ -24,14 +24,14 @@ def recovery(confirm_seconds: float | None = None) -> dict[str, str]:
             missing after an outage of the server. Default: the heartbeat interval.
     """
     aborted = zombies.resubmit_aborted()
-    found = zombies.find()
-    if not found and not aborted:
+    dead = zombies.find()
+    if not dead and not aborted:
         return {}
-    if found:
+    if dead:
         beat = get_current_settings().flows.heartbeat_frequency or 0
         time.sleep(beat if confirm_seconds is None else confirm_seconds)
-    done = zombies.resolve(found) | dict.fromkeys(aborted, "resubmitted")
-    names = {each.id: each.name for each in found} | aborted
+    done = zombies.resolve(dead) | dict.fromkeys(aborted, "resubmitted")
+    names = {zombie.id: zombie.name for zombie in dead} | aborted
     rows = [{"flow run": names[run], "result": result, "id": str(run)} for run, result in done.items()]
     with shown("the table of what was recovered"):
         show_table("recovered", rows, "Flow runs whose process had died")

@@ -96,12 +96,12 @@ class Estimate:
 
 def jobs(split: str, unknown_bytes: float = UNKNOWN_BYTES) -> list[Job]:
     """The competitions of a split with the sizes of their downloads, from the registry."""
-    every = []
+    split_jobs = []
     for facts in (registry.get(name).facts for name in registry.list(split)):
         size = facts.size_bytes or (unknown_bytes if facts.source == "kaggle" else 0)
         rate = TABLE_BYTES_PER_CORE_SECOND if facts.category in _TABLES else FILE_BYTES_PER_CORE_SECOND
-        every.append(Job(facts.id, float(size), rate))
-    return every
+        split_jobs.append(Job(facts.id, float(size), rate))
+    return split_jobs
 
 
 def shares(jobs: Sequence[Job], machines: int) -> list[list[Job]]:
@@ -111,11 +111,13 @@ def shares(jobs: Sequence[Job], machines: int) -> list[list[Job]]:
     """
     parts: list[list[Job]] = [[] for _ in range(machines)]
     ordered = sorted(jobs, key=lambda job: -job.download_bytes)
-    for first in range(0, len(ordered), machines):
-        row = ordered[first : first + machines]
-        for part, job in zip(parts if first // machines % 2 == 0 else parts[::-1], row, strict=False):
+    for start in range(0, len(ordered), machines):
+        row = ordered[start : start + machines]
+        for part, job in zip(parts if start // machines % 2 == 0 else parts[::-1], row, strict=False):
             part.append(job)
-    return [sorted(part, key=lambda job: job.name) for part in parts if part]  # flows go by name
+    return [
+        sorted(part, key=lambda job: job.name) for part in parts if part
+    ]  # flows take competitions in order of name
 
 
 def estimate(jobs: Sequence[Job], scenario: Scenario) -> Estimate:
@@ -165,15 +167,15 @@ def table(jobs: Sequence[Job], scenarios: Sequence[Scenario]) -> str:
     """A Markdown table with one line per scenario."""
     lines = [f"| {' | '.join(_COLUMNS)} |", "|" + "---:|" * len(_COLUMNS)]
     for scenario in scenarios:
-        found = estimate(jobs, scenario)
-        machine_dollars, model_dollars = found.machine_dollars(scenario), found.runs * scenario.run_dollars
+        result = estimate(jobs, scenario)
+        machine_dollars, model_dollars = result.machine_dollars(scenario), result.runs * scenario.run_dollars
         cells = (
             f"{scenario.machines}",
             f"{scenario.uplink / BYTES_PER_GIGABIT:g} Gbit/s",
             f"{scenario.machines * scenario.agents}",
-            f"{found.prepare_seconds / 3600:.1f} h",
-            in_words(found.seconds),
-            f"{found.busy(scenario):.0%}",
+            f"{result.prepare_seconds / 3600:.1f} h",
+            in_words(result.seconds),
+            f"{result.busy(scenario):.0%}",
             f"{machine_dollars:,.0f}",
             f"{model_dollars:,.0f}",
             f"{machine_dollars + model_dollars:,.0f}",
@@ -194,7 +196,7 @@ def in_words(seconds: float) -> str:
 def main(arguments: list[str] | None = None) -> int:
     """Print the table of scenarios, one for each number of machines and each link."""
     options = _parser().parse_args(arguments)
-    first = Scenario(
+    scenario = Scenario(
         cores=options.cores,
         agents=options.gpus // options.gpus_per_agent if options.gpus else options.agents,
         downloads=options.downloads,
@@ -208,7 +210,7 @@ def main(arguments: list[str] | None = None) -> int:
         run_dollars=options.run_dollars,
     )
     scenarios = [
-        replace(first, machines=machines, uplink=uplink * BYTES_PER_GIGABIT)
+        replace(scenario, machines=machines, uplink=uplink * BYTES_PER_GIGABIT)
         for uplink in options.uplink_gbit
         for machines in options.machines
     ]

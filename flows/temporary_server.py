@@ -21,12 +21,12 @@ from common.processes import start_time
 from flows.prefect_server import MODULE
 
 START_SECONDS = 300.0
-"""Time that the server has to answer: a few seconds, and far more on a machine that is busy."""
+"""Time that the server has to answer: it takes a few seconds, and far more on a busy machine."""
 _STARTED_BY = "MLEBENCH_STARTED_BY"
 
 
 class TemporaryServer:
-    """A Prefect server that is a child of this process, listens on this machine only, and knows only this process.
+    """A Prefect server that is a child of this process, listens on this machine only, and has a login of its own.
 
     Args:
         environment: Environment variables of the server besides those of this process.
@@ -94,7 +94,7 @@ class TemporaryServer:
 
     def _answers(self) -> bool:
         with contextlib.suppress(OSError):
-            opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # a proxy does not know this machine
+            opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # a proxy does not reach this machine
             with opener.open(f"{self.api_url}/health", timeout=10) as answer:
                 return bool(answer.status == 200)
         return False
@@ -146,22 +146,24 @@ def _use(server: TemporaryServer | None) -> None:
 
     set_temporary(server.api_url if server else None)
     # Child processes must not take it for a server that stays, so it does not remain in the environment.
-    used = {"PREFECT_API_URL": server.api_url, "PREFECT_API_AUTH_STRING": server.credential} if server else {}
-    own = {name: os.environ[name] for name in used if name in os.environ}
-    os.environ.update(used)
+    server_variables = (
+        {"PREFECT_API_URL": server.api_url, "PREFECT_API_AUTH_STRING": server.credential} if server else {}
+    )
+    previous = {name: os.environ[name] for name in server_variables if name in os.environ}
+    os.environ.update(server_variables)
     try:
         refresh_global_settings_context()
     finally:
-        for name in used:
+        for name in server_variables:
             del os.environ[name]
-        os.environ.update(own)
+        os.environ.update(previous)
 
 
 def end_orphans() -> None:
     """End temporary servers whose parent was killed. Otherwise they run forever and share one database.
 
-    In a container, the parent of a server that is in use can be process 1, which inherits orphans, too. So the servers
-    that this process starts are told who it is.
+    In a container, the parent of a server that is in use can be process 1, which inherits orphans, too. Therefore the
+    environment of a server names the process that started it.
     """
     import psutil
 

@@ -99,9 +99,10 @@ def preparation(
     wait_for_server()
     opened = open_store(store)
     ids = chosen_ids(split, competition_ids)
-    how = archives
     with logging_events():
-        return prepare.fn(ids, opened.root, edition, raw_dir, how.keep_raw, how.skip_verification, how.renew)
+        return prepare.fn(
+            ids, opened.root, edition, raw_dir, archives.keep_raw, archives.skip_verification, archives.renew
+        )
 
 
 @flow(name="grading", flow_run_name="grade {run_group}")
@@ -119,5 +120,5 @@ def grading(run_group: str, leaderboard: Leaderboard = "stored", store: str | No
     if not requests:
         raise no_runs(opened, run_group, "finished runs")
     with logging_events():
-        outcomes = outcomes_of({each.name: submit_grade(opened, each) for each in requests})
+        outcomes = outcomes_of({request.name: submit_grade(opened, request) for request in requests})
     return finish_group(opened, run_group, outcomes)

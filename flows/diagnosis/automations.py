@@ -13,14 +13,14 @@ def ensure(wanted: AutomationCore) -> None:
     from prefect import get_client
 
     with get_client(sync_client=True) as client:
-        known = client.read_automations_by_name(wanted.name)
+        existing = client.read_automations_by_name(wanted.name)
         # A new one does not know the flow runs that the old one watches, and would miss those that have just died.
-        if any(_content(each) == _content(wanted) for each in known):
+        if any(_content(automation) == _content(wanted) for automation in existing):
             return
-        for each in known:
-            client.delete_automation(each.id)
+        for automation in existing:
+            client.delete_automation(automation.id)
         client.create_automation(wanted)
 
 
-def _content(found: AutomationCore) -> Any:
-    return found.model_dump(mode="json", include={"trigger": True, "actions": True}, exclude={"trigger": {"id"}})
+def _content(automation: AutomationCore) -> Any:
+    return automation.model_dump(mode="json", include={"trigger": True, "actions": True}, exclude={"trigger": {"id"}})

@@ -15,11 +15,11 @@ from storage.store import Store
 
 Verdict = Literal["ok", "warn", "fail"]
 # Size of a prepared dataset relative to its download, measured on images (1.0) and tables (1.5 to 3).
-_PREPARED = 1.3
-_UNKNOWN = 2 * 10**9  # assumed bytes of a download whose size the facts do not state
-_MEMORY = 4 * 10**9  # bytes of memory that preparing needs at most, with a margin
-_MEMORY_AGENT = 16 * 10**9
-_BIG = 128 << 30
+_PREPARED_SHARE = 1.3
+_UNKNOWN_DOWNLOAD_BYTES = 2 * 10**9  # assumed bytes of a download whose size the facts do not state
+_PREPARING_MEMORY_BYTES = 4 * 10**9  # bytes of memory that preparing needs at most, with a margin
+_AGENT_MEMORY_BYTES = 16 * 10**9
+_BIG_HOST_BYTES = 128 << 30
 
 
 @dataclass(frozen=True)
@@ -44,19 +44,21 @@ def check_store(store: Store) -> Finding:
 def space_needed(competition_ids: Iterable[str]) -> int:
     """Approximate peak of disk use in bytes: an archive is removed once its dataset is verified."""
     facts = [registry.get(name).facts for name in competition_ids]
-    sizes = sorted((each.size_bytes or (_UNKNOWN if each.source == "kaggle" else 0) for each in facts), reverse=True)
+    sizes = sorted(
+        (fact.size_bytes or (_UNKNOWN_DOWNLOAD_BYTES if fact.source == "kaggle" else 0) for fact in facts), reverse=True
+    )
     # By default, two archives are downloaded at the same time.
-    return int(sum(sizes) * _PREPARED + sum(sizes[:2]))
+    return int(sum(sizes) * _PREPARED_SHARE + sum(sizes[:2]))
 
 
 def check_disk(store: Store, competition_ids: list[str]) -> Finding:
     """The disk has space for the selection."""
-    where = store.local()
-    if where is None:
+    folder = store.local()
+    if folder is None:
         return Finding("disk", "ok", "the store is not on this machine; its space is not checked")
-    needed, free = space_needed(competition_ids), shutil.disk_usage(_existing(where)).free
-    what = counted(len(competition_ids), "competition")
-    text = f"{free / 1e9:,.0f} GB free, about {needed / 1e9:,.1f} GB needed for {what}"
+    needed, free = space_needed(competition_ids), shutil.disk_usage(_existing(folder)).free
+    selection = counted(len(competition_ids), "competition")
+    text = f"{free / 1e9:,.0f} GB free, about {needed / 1e9:,.1f} GB needed for {selection}"
     if free < needed:
         return Finding(
             "disk", "fail", text, "free space (mlebench gc), select fewer competitions, or choose another store"
@@ -68,11 +70,11 @@ def check_datasets(store: Store, competition_ids: Iterable[str]) -> Finding:
     """The prepared datasets of the selection were made by the current code, or proven to be what it makes."""
     from storage.datasets.prepared import made_by_other_code
 
-    found = made_by_other_code(store, competition_ids)
-    if found:
+    outdated = made_by_other_code(store, competition_ids)
+    if outdated:
         from flows.commands.advice import renewing
 
-        return Finding("datasets", "warn", f"prepared by other code: {listed(found, 5)}", renewing(found, store))
+        return Finding("datasets", "warn", f"prepared by other code: {listed(outdated, 5)}", renewing(outdated, store))
     return Finding("datasets", "ok", "none was prepared by other code")
 
 
@@ -91,31 +93,34 @@ def check_scratch(settings: Settings) -> Finding:
 
 def check_access(competition_ids: list[str], raw_dir: str | None, timeout: float = 60.0) -> Iterator[Finding]:
     """Credentials, and for each competition whether its rules are accepted."""
-    wanted = [name for name in competition_ids if registry.get(name).facts.source == "kaggle"]
-    if not wanted:
+    kaggle_ids = [name for name in competition_ids if registry.get(name).facts.source == "kaggle"]
+    if not kaggle_ids:
         yield Finding("kaggle", "ok", "not needed: the selected competitions are bundled")
         return
     if raw_dir is not None:
-        missing = [name for name in wanted if not (Path(raw_dir) / f"{name}.zip").is_file()]
-        text = f"{len(wanted) - len(missing)} of {len(wanted)} downloads in {raw_dir}"
+        missing = [name for name in kaggle_ids if not (Path(raw_dir) / f"{name}.zip").is_file()]
+        text = f"{len(kaggle_ids) - len(missing)} of {len(kaggle_ids)} downloads in {raw_dir}"
         yield Finding(
             "downloads", "fail" if missing else "ok", text, f"missing: {listed(missing, 5)}" if missing else ""
         )
         return
     from storage.sources.kaggle import access
 
-    answers = access(wanted, timeout)
-    by_state = {state: [each for each in answers if each.state == state] for state in {a.state for a in answers}}
+    answers = access(kaggle_ids, timeout)
+    by_state = {state: [answer for answer in answers if answer.state == state] for state in {a.state for a in answers}}
     for state in ("no credentials", "unreachable"):
-        if found := by_state.pop(state, None):
+        if answers_of_state := by_state.pop(state, None):
             yield Finding(
-                "kaggle", "fail", found[0].message.removeprefix(f"{found[0].competition_id}: "), found[0].page or ""
+                "kaggle",
+                "fail",
+                answers_of_state[0].message.removeprefix(f"{answers_of_state[0].competition_id}: "),
+                answers_of_state[0].page or "",
             )
-    if good := by_state.pop("ok", None):
-        yield Finding("kaggle", "ok", f"{len(good)} of {len(wanted)} competitions can be downloaded")
-    for state, found in sorted(by_state.items()):
-        for each in found:
-            yield Finding(f"kaggle {state}", "fail", each.message or each.competition_id, each.page or "")
+    if accessible := by_state.pop("ok", None):
+        yield Finding("kaggle", "ok", f"{len(accessible)} of {len(kaggle_ids)} competitions can be downloaded")
+    for state, answers_of_state in sorted(by_state.items()):
+        for answer in answers_of_state:
+            yield Finding(f"kaggle {state}", "fail", answer.message or answer.competition_id, answer.page or "")
 
 
 def check_memory(agents: int) -> Finding:
@@ -124,9 +129,9 @@ def check_memory(agents: int) -> Finding:
 
     free = psutil.virtual_memory().available
     text = f"{free / 1e9:,.0f} GB available"
-    if free < _MEMORY:
-        return Finding("memory", "fail", text, f"preparing needs up to {_MEMORY / 1e9:.0f} GB")
-    if free < _MEMORY_AGENT:
+    if free < _PREPARING_MEMORY_BYTES:
+        return Finding("memory", "fail", text, f"preparing needs up to {_PREPARING_MEMORY_BYTES / 1e9:.0f} GB")
+    if free < _AGENT_MEMORY_BYTES:
         return Finding(
             "memory",
             "warn",
@@ -142,7 +147,7 @@ def labels() -> list[str]:
 
     from sandbox.host.gpus import installed
 
-    big = psutil.virtual_memory().total > _BIG
+    big = psutil.virtual_memory().total > _BIG_HOST_BYTES
     return ["cpu", *(["gpu"] if installed() else []), *(["big"] if big else [])]
 
 
@@ -201,12 +206,12 @@ def check_versions() -> Finding:
             continue
         count += 1
         try:
-            found = metadata.version(requirement.name)
+            installed = metadata.version(requirement.name)
         except metadata.PackageNotFoundError:
             wrong.append(f"{requirement.name} is missing")
             continue
-        if not requirement.specifier.contains(found, prereleases=True):
-            wrong.append(f"{requirement.name} is {found}, wanted {requirement.specifier}")
+        if not requirement.specifier.contains(installed, prereleases=True):
+            wrong.append(f"{requirement.name} is {installed}, wanted {requirement.specifier}")
     if wrong:
         return Finding("versions", "fail", listed(wrong, 5), "pip install -r requirements.txt")
     return Finding("versions", "ok", f"{count} packages have the required versions")
@@ -215,8 +220,8 @@ def check_versions() -> Finding:
 def guarded(about: str, check: Callable[[], Finding | Iterable[Finding]]) -> list[Finding]:
     """The findings of a check. A check that raises becomes a failed finding."""
     try:
-        found = check()
-        return [found] if isinstance(found, Finding) else list(found)
+        findings = check()
+        return [findings] if isinstance(findings, Finding) else list(findings)
     except Exception as error:
         text = f"{type(error).__name__}: {error}".splitlines()[0]
         return [Finding(about, "fail", f"could not be checked: {text}")]

@@ -25,9 +25,9 @@ def check_flow_runs(fix: bool = False, silence: timedelta | None = None) -> Iter
         return
     from flows.diagnosis import zombies
 
-    found = zombies.find(silence)
-    done = zombies.resolve(found) if fix else {}
-    for zombie in found:
+    dead = zombies.find(silence)
+    done = zombies.resolve(dead) if fix else {}
+    for zombie in dead:
         text = f"{zombie.name!r} has no process, last seen {zombie.last_sign:%Y-%m-%d %H:%M:%S} UTC"
         if zombie.id in done:
             yield Finding("flow runs", "ok", f"{text}: marked as crashed{_again(done[zombie.id])}")
@@ -35,7 +35,7 @@ def check_flow_runs(fix: bool = False, silence: timedelta | None = None) -> Iter
             yield Finding("flow runs", "ok", f"{zombie.name!r} is still running")
         else:
             yield Finding("flow runs", "warn", text, _REMEDY)
-    if not found:
+    if not dead:
         yield Finding("flow runs", "ok", "all running flow runs have a process")
 
 
@@ -45,15 +45,15 @@ def check_slots(fix: bool = False) -> Iterator[Finding]:
         return
     from flows.diagnosis import zombies
 
-    first = zombies.leaks()
+    suspected = zombies.leaks()
     # A flow run may end between the requests for slots and for runs, so a leak is confirmed by a second look.
-    found = [leak for leak in zombies.leaks() if leak in first] if first else []
+    confirmed = [leak for leak in zombies.leaks() if leak in suspected] if suspected else []
     if fix:
-        zombies.free(found)
-    for leak in found:
+        zombies.free(confirmed)
+    for leak in confirmed:
         text = f"{leak.deployment}: {leak.taken} taken, {leak.used} in use"
         yield Finding("slots", "ok", f"{text}: freed") if fix else Finding("slots", "warn", text, _REMEDY)
-    if not found:
+    if not confirmed:
         yield Finding("slots", "ok", "all taken slots are in use")
 
 
@@ -62,8 +62,8 @@ def check_host(fix: bool = False) -> Iterator[Finding]:
     from common.settings import get_settings
     from tasks.wiring import host
 
-    found = host.end_superseded() if fix else host.superseded()
-    for orphan in found:
+    superseded = host.end_superseded() if fix else host.superseded()
+    for orphan in superseded:
         text = f"{orphan} was begun anew elsewhere, and nobody waits for this agent"
         yield Finding("agents", "ok", f"{text}: ended") if fix else Finding("agents", "warn", text, _REMEDY)
     slots, limit = host.host_slots(), get_settings().agents
@@ -79,15 +79,15 @@ def check_containers(fix: bool = False) -> Iterator[Finding]:
     from sandbox.errors import BackendError
 
     try:
-        found = docker.end_orphans() if fix else docker.orphans()
+        orphans = docker.end_orphans() if fix else docker.orphans()
     except BackendError:
         return  # without an engine there are no containers; `check_docker` reports that
-    for orphan in found:
+    for orphan in orphans:
         if fix:
             yield Finding("containers", "ok", f"{orphan}; ended")
         else:
             yield Finding("containers", "warn", str(orphan), _REMEDY)
-    if not found:
+    if not orphans:
         yield Finding("containers", "ok", "none without an orchestrator")
 
 
@@ -95,13 +95,13 @@ def check_scratch(store: Store, fix: bool = False) -> Iterator[Finding]:
     """Folders of runs that are stored, whose orchestrator was killed before it removed them. `fix` removes them."""
     from tasks.wiring.storing import leftover_folders, remove_folder
 
-    found = list(leftover_folders(store))
-    for folder in found:
+    folders = list(leftover_folders(store))
+    for folder in folders:
         if fix and remove_folder(folder):
             yield Finding("folders", "ok", f"{folder}: its run is stored; removed")
         else:
             yield Finding("folders", "warn", f"{folder}: its run is stored", _REMEDY)
-    if not found:
+    if not folders:
         yield Finding("folders", "ok", "none of a run that is stored")
 
 

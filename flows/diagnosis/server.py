@@ -1,6 +1,6 @@
 """Checks of the Prefect server for `mlebench doctor`: that it answers, and whether it is closed to others.
 
-Whoever may create flow runs on it has programs started on its workers.
+Whoever may create flow runs on it can start programs on its workers.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from common.units import listed
 from flows.diagnosis.health import Finding
 from flows.fleet.template import open_to
 
-_SECONDS = 5.0
-_FOREIGN = "foreign.invalid"
-_OURS = "start it as `make up` does, or put a proxy in front of it that refuses them"
+_REQUEST_SECONDS = 5.0
+_FOREIGN_HOST = "foreign.invalid"
+_REMEDY = "start it as `make up` does, or put a proxy in front of it that refuses them"
 
 
 def check_prefect() -> Iterator[Finding]:
-    """The configured Prefect server answers, to those who shall use it only; without one, a temporary one is used."""
+    """The configured Prefect server answers, and only its users. Without one, a temporary server is used."""
     url = os.environ.get("PREFECT_API_URL", "").rstrip("/")
     if not url:
         yield Finding("prefect", "ok", "a temporary server is started when needed")
@@ -47,10 +47,10 @@ def check_prefect() -> Iterator[Finding]:
     if _status(f"{url}/admin/version") == 200:
         set_it = "set PREFECT_SERVER_API_AUTH_STRING=USER:PASSWORD for it, and PREFECT_API_AUTH_STRING for its clients"
         yield Finding("prefect login", "warn", f"{url} needs none: all who reach it start programs here", set_it)
-    if _status(f"{url}/health", Origin=f"http://{_FOREIGN}") == 200:
-        yield Finding("prefect pages", "warn", f"{url} answers pages of other servers in a browser", _OURS)
-    if url.startswith("http:") and _status(f"{url}/health", Host=_FOREIGN) == 200:
-        yield Finding("prefect names", "warn", f"{url} answers to any name, as those of foreign pages", _OURS)
+    if _status(f"{url}/health", Origin=f"http://{_FOREIGN_HOST}") == 200:
+        yield Finding("prefect pages", "warn", f"{url} answers pages of other servers in a browser", _REMEDY)
+    if url.startswith("http:") and _status(f"{url}/health", Host=_FOREIGN_HOST) == 200:
+        yield Finding("prefect names", "warn", f"{url} answers to any name, as those of foreign pages", _REMEDY)
     for pool in _answer(f"{url}/work_pools/filter", login):
         if pool["type"] == "process" and (free := open_to(pool["base_job_template"])):
             name = pool["name"]
@@ -67,9 +67,9 @@ def _login() -> dict[str, str]:
 
 
 def _status(url: str, **headers: str) -> int:
-    """The status of the answer. Raises `OSError` if there is none, and `ValueError` for what is no URL."""
+    """The status of the answer. Raises `OSError` if there is none, and `ValueError` if this is no URL."""
     try:
-        with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=_SECONDS) as answer:  # noqa: S310
+        with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=_REQUEST_SECONDS) as answer:  # noqa: S310
             return int(answer.status)
     except urllib.error.HTTPError as error:
         return error.code
@@ -77,5 +77,5 @@ def _status(url: str, **headers: str) -> int:
 
 def _answer(url: str, login: dict[str, str]) -> Any:
     headers = {"Content-Type": "application/json", **login}
-    with urllib.request.urlopen(urllib.request.Request(url, b"{}", headers), timeout=_SECONDS) as answer:  # noqa: S310
+    with urllib.request.urlopen(urllib.request.Request(url, b"{}", headers), timeout=_REQUEST_SECONDS) as answer:  # noqa: S310
         return json.loads(answer.read())

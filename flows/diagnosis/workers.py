@@ -49,13 +49,17 @@ def _no_server(pool: str) -> Finding:
 
 def _deployed(client: SyncPrefectClient) -> set[str]:
     """The work pools of this project's deployments."""
-    found = client.read_deployments(limit=200)
-    return {each.work_pool_name for each in found if each.work_pool_name and "mlebench" in each.tags}
+    deployments = client.read_deployments(limit=200)
+    return {
+        deployment.work_pool_name
+        for deployment in deployments
+        if deployment.work_pool_name and "mlebench" in deployment.tags
+    }
 
 
 def _check(client: SyncPrefectClient, pool: WorkPool) -> Finding:
     workers = client.read_workers_for_work_pool(pool.name, limit=200)
-    online = sorted(each.name for each in workers if str(each.status.value) == "ONLINE")
+    online = sorted(worker.name for worker in workers if str(worker.status.value) == "ONLINE")
     if pool.is_paused:
         return Finding("workers", "fail", f"work pool {pool.name} is paused", f"prefect work-pool resume {pool.name}")
     if not online:
@@ -65,7 +69,7 @@ def _check(client: SyncPrefectClient, pool: WorkPool) -> Finding:
 
 
 def _to_start(pool: str) -> str:
-    """How to start a worker of a pool. The one of the deployments has queues that only Prefect's own worker takes."""
+    """How to start a worker of a pool. Only Prefect's own worker takes the queues of the deployments' pool."""
     if pool == DEPLOYMENTS:
         return f"make up, or prefect worker start --pool {pool} --type process"
     return f"mlebench worker --pool {pool}"

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 BEATS = 3
 """Missed heartbeats in a row; one may be late on a busy machine."""
 HEARTBEAT = "prefect.flow-run.heartbeat"
-_BEAT = 180  # seconds between heartbeats by Prefect's default
-_STARTS = 3  # a flow run that crashes its machine must not be restarted forever
-_PAGE = 200
-_ABORTED = "Execution was aborted by Python system exit call"
+_DEFAULT_BEAT_SECONDS = 180  # seconds between heartbeats by Prefect's default
+_MAX_STARTS = 3  # a flow run that crashes its machine must not be restarted forever
+_PAGE_ITEMS = 200
+_ABORTED_MESSAGE = "Execution was aborted by Python system exit call"
 
 Resolution = Literal["resubmitted", "crashed"]
 
@@ -52,17 +52,19 @@ def find(silence: timedelta | None = None) -> list[Zombie]:
 
     from flows.fleet.resubmission import shared_tag
 
-    found, now = [], datetime.now(UTC)
+    zombies, now = [], datetime.now(UTC)
     with get_client(sync_client=True) as client:
         for run in _pages(client, FlowRunFilter(state=_active())):
             if not _has_process(run):
                 continue
             sign, patience = _last_sign(client, run)
             if now - sign > (patience if silence is None else silence):
-                # Those of a fleet are followed by flow runs of their own, because their processes may come back.
-                again = run.deployment_id is not None and run.run_count < _STARTS and shared_tag(run.tags) is None
-                found.append(Zombie(run.id, run.name, sign, again))
-    return found
+                # A flow run of a fleet is followed by another one instead, because its process may come back.
+                resubmittable = (
+                    run.deployment_id is not None and run.run_count < _MAX_STARTS and shared_tag(run.tags) is None
+                )
+                zombies.append(Zombie(run.id, run.name, sign, resubmittable))
+    return zombies
 
 
 def resolve(zombies: Sequence[Zombie]) -> dict[UUID, Resolution]:
@@ -104,13 +106,18 @@ def resubmit_aborted() -> dict[UUID, str]:
     from flows.fleet.resubmission import shared_tag
 
     since = datetime.now(UTC) - timedelta(days=1)
-    wanted = FlowRunFilter.model_validate({"state": {"type": {"any_": ["CRASHED"]}}, "end_time": {"after_": since}})
+    run_filter = FlowRunFilter.model_validate({"state": {"type": {"any_": ["CRASHED"]}}, "end_time": {"after_": since}})
     done = {}
     with get_client(sync_client=True) as client:
-        for run in _pages(client, wanted):
-            aborted = run.state is not None and _ABORTED in (run.state.message or "")
-            # Those of a fleet are followed by flow runs of their own.
-            if not aborted or run.deployment_id is None or run.run_count >= _STARTS or shared_tag(run.tags) is not None:
+        for run in _pages(client, run_filter):
+            aborted = run.state is not None and _ABORTED_MESSAGE in (run.state.message or "")
+            # A flow run of a fleet is followed by another one instead.
+            if (
+                not aborted
+                or run.deployment_id is None
+                or run.run_count >= _MAX_STARTS
+                or shared_tag(run.tags) is not None
+            ):
                 continue
             client.set_flow_run_state(run.id, AwaitingRetry(message="Resubmitted: its worker had died."))
             done[run.id] = run.name
@@ -132,21 +139,21 @@ def leaks() -> list[Leak]:
     from prefect.client.orchestration import get_client
     from prefect.client.schemas.filters import DeploymentFilter, DeploymentFilterId, FlowRunFilter
 
-    found = []
+    leaking = []
     with get_client(sync_client=True) as client:
-        for deployment in client.read_deployments(limit=_PAGE):
+        for deployment in client.read_deployments(limit=_PAGE_ITEMS):
             limit = deployment.global_concurrency_limit
             if limit is None or not limit.active_slots:
                 continue
-            own = DeploymentFilter(id=DeploymentFilterId(any_=[deployment.id]))
+            of_deployment = DeploymentFilter(id=DeploymentFilterId(any_=[deployment.id]))
             used = len(
                 client.read_flow_runs(
-                    deployment_filter=own, flow_run_filter=FlowRunFilter(state=_active()), limit=_PAGE
+                    deployment_filter=of_deployment, flow_run_filter=FlowRunFilter(state=_active()), limit=_PAGE_ITEMS
                 )
             )
             if limit.active_slots > used:
-                found.append(Leak(limit.id, deployment.name, limit.active_slots, used))
-    return found
+                leaking.append(Leak(limit.id, deployment.name, limit.active_slots, used))
+    return leaking
 
 
 def free(found: Sequence[Leak]) -> None:
@@ -174,26 +181,30 @@ def _last_sign(client: SyncPrefectClient, run: FlowRun) -> tuple[datetime, timed
     from prefect.events.filters import EventFilter, EventNameFilter, EventOrder, EventResourceFilter
     from prefect.settings import get_current_settings
 
-    wanted = EventFilter(
+    event_filter = EventFilter(
         event=EventNameFilter(name=[HEARTBEAT]),
         resource=EventResourceFilter(id=[f"prefect.flow-run.{run.id}"]),
         order=EventOrder.DESC,
     )
-    signs = [event.occurred for event in client.read_events(wanted, limit=2).events]
+    times = [event.occurred for event in client.read_events(event_filter, limit=2).events]
     assert run.state is not None
     # The starter of a flow run chooses its heartbeat interval. Before the second heartbeat, assume the setting of this
     # process for flow runs of deployments, because all workers share it.
-    own = get_current_settings().flows.heartbeat_frequency if run.deployment_id else None
-    beat = max(signs[0] - signs[1], timedelta(seconds=10)) if len(signs) > 1 else timedelta(seconds=own or _BEAT)
-    return max([*signs, run.state.timestamp]), BEATS * beat
+    setting = get_current_settings().flows.heartbeat_frequency if run.deployment_id else None
+    beat = (
+        max(times[0] - times[1], timedelta(seconds=10))
+        if len(times) > 1
+        else timedelta(seconds=setting or _DEFAULT_BEAT_SECONDS)
+    )
+    return max([*times, run.state.timestamp]), BEATS * beat
 
 
 def _descendants(client: SyncPrefectClient, run: FlowRun) -> Iterator[FlowRun]:
     """The active subflows of a flow run, recursively."""
     from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterParentFlowRunId
 
-    own = FlowRunFilter(state=_active(), parent_flow_run_id=FlowRunFilterParentFlowRunId(any_=[run.id]))
-    for child in _pages(client, own):
+    subflows = FlowRunFilter(state=_active(), parent_flow_run_id=FlowRunFilterParentFlowRunId(any_=[run.id]))
+    for child in _pages(client, subflows):
         if not _has_process(child):
             yield child
             yield from _descendants(client, child)
@@ -207,18 +218,18 @@ def _has_process(run: FlowRun) -> bool:
     return run.parent_task_run_id is None or run.deployment_id is not None
 
 
-def _pages(client: SyncPrefectClient, wanted: FlowRunFilter) -> list[FlowRun]:
+def _pages(client: SyncPrefectClient, run_filter: FlowRunFilter) -> list[FlowRun]:
     """All flow runs of a filter, oldest first."""
     from prefect.client.schemas.sorting import FlowRunSort
 
-    found: list[FlowRun] = []
+    runs: list[FlowRun] = []
     while True:
         page = client.read_flow_runs(
-            flow_run_filter=wanted, sort=FlowRunSort.START_TIME_ASC, limit=_PAGE, offset=len(found)
+            flow_run_filter=run_filter, sort=FlowRunSort.START_TIME_ASC, limit=_PAGE_ITEMS, offset=len(runs)
         )
-        found += page
-        if len(page) < _PAGE:
-            return found
+        runs += page
+        if len(page) < _PAGE_ITEMS:
+            return runs
 
 
 def _crash_tasks(client: SyncPrefectClient, run: FlowRun, message: str) -> None:
@@ -227,5 +238,5 @@ def _crash_tasks(client: SyncPrefectClient, run: FlowRun, message: str) -> None:
 
     unfinished = TaskRunFilter.model_validate({"state": {"type": {"any_": ["RUNNING", "PENDING"]}}})
     of_run = FlowRunFilter(id=FlowRunFilterId(any_=[run.id]))
-    for task in client.read_task_runs(flow_run_filter=of_run, task_run_filter=unfinished, limit=_PAGE):
+    for task in client.read_task_runs(flow_run_filter=of_run, task_run_filter=unfinished, limit=_PAGE_ITEMS):
         client.set_task_run_state(task.id, Crashed(message=message), force=True)

@@ -1,4 +1,4 @@
-"""What the process of an attempt learns about its own flow run from the server: that it is cancelled, or thought dead.
+"""The process of an attempt asks the server whether its flow run is cancelled, or marked as crashed by mistake.
 
 A worker ends the flow runs that are cancelled. If it was killed, its flow runs have to notice that themselves.
 """
@@ -47,10 +47,10 @@ class CancellationWatcher:
             if run.state is None:
                 return
             if run.state.is_crashed() and not self._is_followed(run.tags):
-                # It was marked as dead while the server, or this machine, was away.
+                # It was marked as crashed while the server, or this machine, was away.
                 client.set_flow_run_state(self._id, Running(message="It is alive."), force=True)
         cancelled = run.state.is_cancelling() or run.state.is_cancelled()
-        if cancelled and self._was_cancelled and not self.has_ended_work:  # a worker had the time since the last poll
+        if cancelled and self._was_cancelled and not self.has_ended_work:  # a worker had time since the last poll
             self.has_ended_work = True
             os.kill(os.getpid(), signal.SIGTERM)
         self._was_cancelled = cancelled

@@ -9,7 +9,7 @@ from uuid import UUID
 from sandbox.host.placement import Host, Need, lacks
 
 REATTACH_SECONDS = 300.0
-"""How long an attempt is left to the host that has its agent. A host that is online takes it with its next look."""
+"""How long an attempt is left to the host that has its agent. A host that is online takes it at its next poll."""
 
 
 @dataclass(frozen=True)
@@ -18,13 +18,13 @@ class Candidate:
 
     id: UUID
     run: str
-    """Name of its run, as those that look at the slots of a host know it."""
+    """Name of its run, as the slots of a host have it."""
     need: Need
     waiting_seconds: float
     agent_at: str | None = None
     """The host on which its agent was last seen."""
     rank: int = 0
-    """Of its priority; lower ranks come first."""
+    """Rank of its priority; lower ranks come first."""
 
 
 def chosen(
@@ -43,14 +43,14 @@ def chosen(
         candidates: the attempts that wait, oldest first.
         runs_here: names of the runs whose agents are on this host.
     """
-    here = [candidate.id for candidate in candidates if candidate.run in runs_here]
-    others = set(online) - {me.name}
+    reattached = [candidate.id for candidate in candidates if candidate.run in runs_here]
+    other_hosts = set(online) - {me.name}
     possible = [
         candidate
         for candidate in candidates
         if candidate.run not in runs_here
         and not lacks(me, candidate.need)
-        and not (candidate.agent_at in others and candidate.waiting_seconds < REATTACH_SECONDS)
+        and not (candidate.agent_at in other_hosts and candidate.waiting_seconds < REATTACH_SECONDS)
     ]
     possible.sort(key=lambda candidate: candidate.rank)  # stable
-    return here + [candidate.id for candidate in possible[: max(0, free_slots)]]
+    return reattached + [candidate.id for candidate in possible[: max(0, free_slots)]]

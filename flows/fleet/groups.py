@@ -24,8 +24,8 @@ from tasks.wiring.requests import Attempt, run_name
 if TYPE_CHECKING:
     from prefect.client.schemas.objects import FlowRun
 
-_PAGE = 200
-_FOLLOWED = timedelta(minutes=2)
+_PAGE_ITEMS = 200
+_RESUBMISSION_TIME = timedelta(minutes=2)
 """Time after which nobody submits a crashed flow run again, if it has not happened."""
 
 
@@ -39,16 +39,16 @@ class GroupRuns:
 
     @property
     def unfinished(self) -> list[FlowRun]:
-        """The flow runs that have not ended, first those that hand out."""
-        every = [*self.watchers, *self.attempts.values()]
-        return [run for run in every if run.state is not None and not run.state.is_final()]
+        """The flow runs that have not ended; those that hand attempts out come first."""
+        runs = [*self.watchers, *self.attempts.values()]
+        return [run for run in runs if run.state is not None and not run.state.is_final()]
 
     @property
     def crashed(self) -> list[FlowRun]:
         """Attempts that have just crashed: other flow runs will follow them, unless they have crashed too often."""
         now = datetime.now(UTC)
-        lately = [run for run in self.attempts.values() if run.state is not None and run.state.is_crashed()]
-        return [run for run in lately if run.end_time is not None and now - run.end_time < _FOLLOWED]
+        crashed_runs = [run for run in self.attempts.values() if run.state is not None and run.state.is_crashed()]
+        return [run for run in crashed_runs if run.end_time is not None and now - run.end_time < _RESUBMISSION_TIME]
 
     @property
     def store(self) -> str | None:
@@ -61,20 +61,20 @@ def group_runs(run_group: str) -> GroupRuns:
     from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterTags
     from prefect.client.schemas.sorting import FlowRunSort
 
-    wanted = FlowRunFilter(tags=FlowRunFilterTags(all_=[group_tag(run_group)]))
+    run_filter = FlowRunFilter(tags=FlowRunFilterTags(all_=[group_tag(run_group)]))
     attempts: dict[str, FlowRun] = {}
     watchers: list[FlowRun] = []
     with get_client(sync_client=True) as client:
-        for offset in range(0, 1_000_000, _PAGE):
+        for offset in range(0, 1_000_000, _PAGE_ITEMS):
             page = client.read_flow_runs(
-                flow_run_filter=wanted, sort=FlowRunSort.EXPECTED_START_TIME_ASC, limit=_PAGE, offset=offset
+                flow_run_filter=run_filter, sort=FlowRunSort.EXPECTED_START_TIME_ASC, limit=_PAGE_ITEMS, offset=offset
             )
             for run in page:
                 if any(tag.startswith("run:") for tag in run.tags):
                     attempts[_attempt(run).name] = run  # a later try replaces an earlier one
                 else:
                     watchers.append(run)
-            if len(page) < _PAGE:
+            if len(page) < _PAGE_ITEMS:
                 break
     return GroupRuns(attempts, watchers)
 
@@ -93,8 +93,8 @@ def events(runs: GroupRuns, uses: dict[UUID, str], store: Store | None, run_grou
         elif state.is_final():
             yield Event(name, "cancelled" if state.is_cancelled() else "failed", explanation(state))
         else:
-            where = f"on {host_of(run)}" if host_of(run) and state.is_running() else ""
-            yield Event(name, shown_state(state), ", ".join(filter(None, [where, uses.get(run.id)])))
+            location = f"on {host_of(run)}" if host_of(run) and state.is_running() else ""
+            yield Event(name, shown_state(state), ", ".join(filter(None, [location, uses.get(run.id)])))
     for folder in finished_folders(store, run_group) if store else ():
         name = run_name(folder.competition_id, folder.seed)
         if name not in runs.attempts:
@@ -108,7 +108,7 @@ def _score(store: Store | None, run_group: str, attempt: Attempt) -> str:
 
 
 def _scored(folder: RunFolder) -> str:
-    with contextlib.suppress(Exception):  # a board is not where a broken record is reported
+    with contextlib.suppress(Exception):  # broken records are reported elsewhere, not on a board
         if grade := folder.read_grade():
             return f"score {grade.score}" if grade.outcome == "valid" else str(grade.message or grade.outcome)
     return ""
@@ -118,24 +118,24 @@ def uses_of(runs: Sequence[FlowRun]) -> dict[UUID, str]:
     """What the agents of these flow runs have used of their time and budget, from their progress artifacts."""
     from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterFlowRunId, ArtifactFilterType
 
-    found: dict[UUID, str] = {}
+    used: dict[UUID, str] = {}
     ids = [run.id for run in runs if run.state and run.state.is_running()]
     with get_client(sync_client=True) as client:
-        for first in range(0, len(ids), _PAGE):
-            wanted = ArtifactFilter(
-                flow_run_id=ArtifactFilterFlowRunId(any_=ids[first : first + _PAGE]),
+        for start in range(0, len(ids), _PAGE_ITEMS):
+            artifact_filter = ArtifactFilter(
+                flow_run_id=ArtifactFilterFlowRunId(any_=ids[start : start + _PAGE_ITEMS]),
                 type=ArtifactFilterType(any_=["progress"]),
             )
-            for each in client.read_artifacts(artifact_filter=wanted, limit=_PAGE):
-                if each.flow_run_id:
-                    found[each.flow_run_id] = (each.description or "").partition(": ")[2]
-    return found
+            for artifact in client.read_artifacts(artifact_filter=artifact_filter, limit=_PAGE_ITEMS):
+                if artifact.flow_run_id:
+                    used[artifact.flow_run_id] = (artifact.description or "").partition(": ")[2]
+    return used
 
 
 def outcomes(found: Sequence[Event]) -> list[Outcome]:
     """The outcomes of attempts that have ended."""
     results: dict[str, Any] = {"graded": "done", "done": "done"}
-    return [Outcome(each.row, results.get(each.state, "failed"), each.detail) for each in found]
+    return [Outcome(event.row, results.get(event.state, "failed"), event.detail) for event in found]
 
 
 def cancel(
@@ -146,37 +146,37 @@ def cancel(
     Returns the names of the attempts that are cancelled, and of those whose hosts have not confirmed within `patience`
     seconds.
     """
-    first = _chosen(group_runs(run_group), competition_id, seed)
-    asked = {run.id for run in first.attempts.values() if run in first.unfinished}
+    runs_at_start = _chosen(group_runs(run_group), competition_id, seed)
+    cancelled_ids = {run.id for run in runs_at_start.attempts.values() if run in runs_at_start.unfinished}
     give_up = time.monotonic() + patience
-    runs = first
+    runs = runs_at_start
     while runs.unfinished or runs.crashed:
         with get_client(sync_client=True) as client:
             # The flows that hand out come first, so that they do not submit anything after this.
             for run in runs.unfinished:
-                if run.deployment_id is None:  # of a command, which notices if it lives; nobody else would confirm
+                if run.deployment_id is None:  # a command made it, which notices this; no worker would confirm it
                     client.set_flow_run_state(run.id, Cancelled(message="Cancelled by mlebench cancel."), force=True)
                 elif run.state is not None and not run.state.is_cancelling():
                     client.set_flow_run_state(run.id, Cancelling(message="Cancelled by mlebench cancel."))
-                    asked.add(run.id)
+                    cancelled_ids.add(run.id)
             for run in runs.crashed:  # so that nobody submits them again
                 client.set_flow_run_state(run.id, Cancelled(message="Cancelled by mlebench cancel."), force=True)
-                asked.add(run.id)
+                cancelled_ids.add(run.id)
         if time.monotonic() > give_up:
             break
         time.sleep(0.5)
         runs = _chosen(group_runs(run_group), competition_id, seed)
     waiting = [name for name, run in runs.attempts.items() if run in runs.unfinished]
-    done = [name for name, run in runs.attempts.items() if run.id in asked and name not in waiting]
+    done = [name for name, run in runs.attempts.items() if run.id in cancelled_ids and name not in waiting]
     return done, waiting
 
 
 def _chosen(runs: GroupRuns, competition_id: str | None, seed: int | None) -> GroupRuns:
-    """Only the attempts at a competition, or the one with a seed; what hands out the others is left alone then."""
+    """Only the attempts at a competition, or the one with a seed, without the flow runs that hand attempts out."""
     if competition_id is None:
         return runs
-    found = {name: run for name, run in runs.attempts.items() if _is(_attempt(run), competition_id, seed)}
-    return GroupRuns(found)
+    attempts = {name: run for name, run in runs.attempts.items() if _is(_attempt(run), competition_id, seed)}
+    return GroupRuns(attempts)
 
 
 def _is(attempt: Attempt, competition_id: str, seed: int | None) -> bool:

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from prefect.client.orchestration import SyncPrefectClient
 
 _PREFIX = "mlebench_host_"
-_SETS = ("labels", "backends")
-_PAGE = 200
+_SET_FIELDS = ("labels", "backends")
+_PAGE_ITEMS = 200
 
 
 def variable_name(pool: str, host: str) -> str:
@@ -33,7 +33,7 @@ def _prefix(host: str) -> str:
 
 def to_json(pool: str, host: Host) -> dict[str, Any]:
     """The value of a host's variable."""
-    return {"pool": pool, **asdict(host), **{name: sorted(getattr(host, name)) for name in _SETS}}
+    return {"pool": pool, **asdict(host), **{name: sorted(getattr(host, name)) for name in _SET_FIELDS}}
 
 
 def from_json(value: Any, pool: str) -> Host | None:
@@ -41,7 +41,9 @@ def from_json(value: Any, pool: str) -> Host | None:
     try:
         if value.pop("pool") != pool:
             return None
-        fields: dict[str, Any] = {name: frozenset(each) if name in _SETS else each for name, each in value.items()}
+        fields: dict[str, Any] = {
+            name: frozenset(field) if name in _SET_FIELDS else field for name, field in value.items()
+        }
         return Host(**fields)
     except (AttributeError, KeyError, TypeError):
         return None
@@ -54,7 +56,7 @@ class Advertisement:
         self._pool, self._shown = pool, Host("", slots=0)
 
     def show(self, client: SyncPrefectClient, host: Host) -> None:
-        """Write what the host has, if that has changed."""
+        """Update the variable if the host offers something else than it says."""
         if host == self._shown:
             return
         from prefect.client.schemas.actions import VariableCreate, VariableUpdate
@@ -69,23 +71,23 @@ class Advertisement:
 
 def online(client: SyncPrefectClient, pool: str) -> list[Host]:
     """What the hosts whose workers are online advertise, sorted by name."""
-    workers = _pages(lambda offset: client.read_workers_for_work_pool(pool, offset=offset, limit=_PAGE))
-    alive = {each.name for each in workers if each.status is not None and each.status.value == "ONLINE"}
-    wanted = {"name": {"like_": f"{_PREFIX}%"}}
+    workers = _pages(lambda offset: client.read_workers_for_work_pool(pool, offset=offset, limit=_PAGE_ITEMS))
+    online_names = {worker.name for worker in workers if worker.status is not None and worker.status.value == "ONLINE"}
+    name_filter = {"name": {"like_": f"{_PREFIX}%"}}
 
     def page(offset: int) -> list[Any]:
-        body = {"variables": wanted, "limit": _PAGE, "offset": offset}
-        found: list[Any] = client.request("POST", "/variables/filter", json=body).json()
-        return found
+        body = {"variables": name_filter, "limit": _PAGE_ITEMS, "offset": offset}
+        variables: list[Any] = client.request("POST", "/variables/filter", json=body).json()
+        return variables
 
-    hosts = [from_json(each["value"], pool) for each in _pages(page)]
-    return sorted((each for each in hosts if each and each.name in alive), key=lambda host: host.name)
+    hosts = [from_json(variable["value"], pool) for variable in _pages(page)]
+    return sorted((host for host in hosts if host and host.name in online_names), key=lambda host: host.name)
 
 
 def _pages(read: Callable[[int], list[Any]]) -> list[Any]:
-    found: list[Any] = []
+    items: list[Any] = []
     while True:
-        page = read(len(found))
-        found += page
-        if len(page) < _PAGE:
-            return found
+        page = read(len(items))
+        items += page
+        if len(page) < _PAGE_ITEMS:
+            return items

@@ -47,7 +47,7 @@ class AgentRunner(ThreadPoolTaskRunner[Any]):
             )
         )
         assert run is not None
-        if isinstance(task.task_run_name, str):  # else it would have a number until it starts
+        if isinstance(task.task_run_name, str):  # otherwise it would have a generated name until it starts
             run.name = task.task_run_name.format(**parameters)
         emit_task_run_state_change_event(task_run=run, initial_state=None, validated_state=run.state)
         cancelled = self._cancel_events[run.id] = threading.Event()
@@ -69,7 +69,8 @@ class LocalAttempts:
 
     def __init__(self, context: RunContext) -> None:
         self._store, slots = context.store, context.settings.agents
-        # From a store elsewhere, the data of the next attempts are fetched while agents run, see `slot_with_data`.
+        # If the store is not on this machine, the data of the next attempts are fetched while agents run: see
+        # `slot_with_data`.
         threads = slots if self._store.top.local else 2 * slots
         self._served = served()
         runner = AgentRunner if self._served else ThreadPoolTaskRunner[Any]
@@ -103,15 +104,15 @@ class LocalAttempts:
         progress.report(attempt.name, "queued")
         self._pending.add(attempt)
         if self._served:
-            made = self._runner.submit(make_attempt, {"attempt": attempt})
-            made.add_done_callback(lambda _: self._pending.remove(attempt.name))
-            self._work[attempt.name] = [made]
+            future = self._runner.submit(make_attempt, {"attempt": attempt})
+            future.add_done_callback(lambda _: self._pending.remove(attempt.name))
+            self._work[attempt.name] = [future]
             return
-        # Nobody looks at a temporary server: nothing is announced, and no task run holds these two together.
+        # Nobody looks at a temporary server, so nothing is announced, and the two task runs have no common parent.
         request = grade_request(attempt)
-        run = self._runner.submit(agent_run, {"attempt": attempt})
-        run.add_done_callback(lambda _: self._pending.remove(attempt.name))
-        self._work[attempt.name] = submit_grade(self._store, request, after=[run])
+        agent_future = self._runner.submit(agent_run, {"attempt": attempt})
+        agent_future.add_done_callback(lambda _: self._pending.remove(attempt.name))
+        self._work[attempt.name] = submit_grade(self._store, request, after=[agent_future])
 
     def outcomes(self) -> dict[str, Outcome]:
         """Wait for all attempts; returns their outcomes by name."""

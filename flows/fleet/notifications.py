@@ -30,10 +30,10 @@ BEAT_SECONDS = 60
 """Interval between two events of a host that takes attempts."""
 SILENT_SECONDS = 180
 """A host without an event for this time is said to have fallen silent."""
-_HANDLED = timedelta(seconds=20)
+_HANDLING_TIME = timedelta(seconds=20)
 """After this time, a server has handled an event."""
-_PREFIX = "mlebench: notify of "
-_HOST = "mlebench.host."
+_NAME_PREFIX = "mlebench: notify of "
+_HOST_PREFIX = "mlebench.host."
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Message:
     link: str = ""
 
     def payload(self) -> dict[str, str]:
-        """What the event carries. Mail takes it for HTML, and other receivers for markup of their own."""
+        """The payload of the event, without markup: mail would show it as HTML, and other receivers as theirs."""
         return {"subject": inert(self.subject), "body": f"{inert(self.body)} {self.link}".rstrip()}
 
 
@@ -77,14 +77,15 @@ def announce_host(name: str, event: HostEvent, last: Event | None = None) -> Eve
     Args:
         name: Name of the host.
         event: What is announced.
-        last: What this function returned for the host before.
+        last: The previous event of the host, as this function returned it.
 
     Returns:
         The event, unless nothing was emitted.
     """
-    # A server that has started since does not know the last one, and would wait for it. Only one just sent can be late.
-    recent = last is not None and datetime.now(UTC) - last.occurred < _HANDLED
-    return announce(event, f"{_HOST}{name}", after=last if recent else None)
+    # Only an event that was just sent may still be unhandled. A server that has restarted does not know earlier events,
+    # and would wait for them.
+    recent = last is not None and datetime.now(UTC) - last.occurred < _HANDLING_TIME
+    return announce(event, f"{_HOST_PREFIX}{name}", after=last if recent else None)
 
 
 def set_up(block: UUID) -> list[str]:
@@ -96,11 +97,11 @@ def set_up(block: UUID) -> list[str]:
     from prefect import get_client
 
     remove()
-    wanted = automations(block)
+    new_automations = automations(block)
     with get_client(sync_client=True) as client:
-        for each in wanted:
-            client.create_automation(each)
-    return [each.name.removeprefix(_PREFIX) for each in wanted]
+        for automation in new_automations:
+            client.create_automation(automation)
+    return [automation.name.removeprefix(_NAME_PREFIX) for automation in new_automations]
 
 
 def remove() -> int:
@@ -108,38 +109,40 @@ def remove() -> int:
     from prefect import get_client
 
     with get_client(sync_client=True) as client:
-        found = [each for name in _WHAT for each in client.read_automations_by_name(f"{_PREFIX}{name}")]
-        for each in found:
-            client.delete_automation(each.id)
-    return len(found)
+        existing = [
+            automation for name in _SUBJECTS for automation in client.read_automations_by_name(f"{_NAME_PREFIX}{name}")
+        ]
+        for automation in existing:
+            client.delete_automation(automation.id)
+    return len(existing)
 
 
-_WHAT = ("finished groups", "nightlies that failed or whose scores moved", "hosts that fell silent")
+_SUBJECTS = ("finished groups", "nightlies that failed or whose scores moved", "hosts that fell silent")
 
 
 def automations(block: UUID) -> list[AutomationCore]:
     """The automations that notify with a block: of groups, of nightlies, of hosts."""
-    said = ("{{ event.payload.subject }}", "{{ event.payload.body }}")
-    silent = (
+    announced_text = ("{{ event.payload.subject }}", "{{ event.payload.body }}")
+    silence_text = (
         "A host of the fleet has fallen silent",
         "No sign of {{ labels['prefect.resource.id'] }} for "
         f"{SILENT_SECONDS // 60} minutes. Its attempts begin anew on other hosts after their own silence; look at the "
         "machine, then start `mlebench worker` on it again.",
     )
     return [
-        _automation(_WHAT[0], _each(GROUP_FINISHED), said, block),
-        _automation(_WHAT[1], _each(NIGHTLY_FAILED), said, block),
-        _automation(_WHAT[2], _silence(), silent, block),
+        _automation(_SUBJECTS[0], _each(GROUP_FINISHED), announced_text, block),
+        _automation(_SUBJECTS[1], _each(NIGHTLY_FAILED), announced_text, block),
+        _automation(_SUBJECTS[2], _silence(), silence_text, block),
     ]
 
 
-def _automation(what: str, trigger: EventTrigger, text: tuple[str, str], block: UUID) -> AutomationCore:
+def _automation(name: str, trigger: EventTrigger, text: tuple[str, str], block: UUID) -> AutomationCore:
     from prefect.events.actions import SendNotification
     from prefect.events.schemas.automations import AutomationCore
 
     subject, body = text
     sending = SendNotification(block_document_id=block, subject=subject, body=body)
-    return AutomationCore(name=f"{_PREFIX}{what}", description="", trigger=trigger, actions=[sending])
+    return AutomationCore(name=f"{_NAME_PREFIX}{name}", description="", trigger=trigger, actions=[sending])
 
 
 def _each(event: str) -> EventTrigger:
@@ -157,7 +160,7 @@ def _silence() -> EventTrigger:
     )
 
 
-def _trigger(posture: str, expect: Sequence[str], **more: Any) -> EventTrigger:
+def _trigger(posture: str, expect: Sequence[str], **options: Any) -> EventTrigger:
     from prefect.events.schemas.automations import EventTrigger
 
-    return EventTrigger.model_validate({"posture": posture, "expect": set(expect), "threshold": 1, **more})
+    return EventTrigger.model_validate({"posture": posture, "expect": set(expect), "threshold": 1, **options})

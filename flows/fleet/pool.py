@@ -78,10 +78,10 @@ class PoolAttempts:
         if finished_run(self._context.store, attempt) is not None:
             self._work[attempt.name] = submit_grade(self._context.store, grade_request(attempt))
             return
-        found, tries = tries_of(attempt)
-        if found is None or (found.state and found.state.is_final()):
-            found, tries = self._submit(attempt, tries + 1), tries + 1
-        self._open[found.id] = _Submitted(attempt, found)
+        latest, tries = tries_of(attempt)
+        if latest is None or (latest.state and latest.state.is_final()):
+            latest, tries = self._submit(attempt, tries + 1), tries + 1
+        self._open[latest.id] = _Submitted(attempt, latest)
         progress.report(attempt.name, "queued", f"in work pool {self._pool}")
 
     def poll(self) -> None:
@@ -94,13 +94,15 @@ class PoolAttempts:
             return
         self._polled_at = now
         try:
-            found = read_runs([*self._open, *([UUID(self._own)] if self._own else [])])
+            runs = read_runs([*self._open, *([UUID(self._own)] if self._own else [])])
         except SERVER_ERRORS:
-            for each in self._open.values():
-                progress.report(each.attempt.name, "unknown", "the Prefect server does not answer; the agent goes on")
+            for submitted in self._open.values():
+                progress.report(
+                    submitted.attempt.name, "unknown", "the Prefect server does not answer; the agent goes on"
+                )
             return
         self._check_hosts(now)
-        for run in found:
+        for run in runs:
             if str(run.id) == self._own:
                 if run.state and (run.state.is_cancelling() or run.state.is_cancelled()):
                     raise UserError(f"run group {self._request.run_group} was cancelled")
@@ -151,7 +153,7 @@ class PoolAttempts:
             self._unplaceable = unplaceable(online(client, self._pool), replace(need, labels=label))
 
     def _submit(self, attempt: Attempt, number: int) -> FlowRun:
-        made = run_deployment(
+        flow_run = run_deployment(
             name=deployment_name(self._pool),
             parameters={"attempt": attempt.model_dump(mode="json")},
             flow_run_name=attempt_name(attempt),
@@ -160,7 +162,7 @@ class PoolAttempts:
             work_queue_name=self._queue,
             timeout=0,
         )
-        return cast("FlowRun", made)
+        return cast("FlowRun", flow_run)
 
     def _outcome(self, attempt: Attempt, run: FlowRun) -> Outcome:
         state = run.state
@@ -171,8 +173,8 @@ class PoolAttempts:
         if finished_grade(self._context.store, request) is not None:
             return Outcome(attempt.name, "done")
         if finished_run(self._context.store, attempt) is None:
-            where = f"host {host_of(run) or 'unknown'}"
-            return Outcome(attempt.name, "failed", f"{where} stored nothing in {request.store} as seen from here")
+            host = f"host {host_of(run) or 'unknown'}"
+            return Outcome(attempt.name, "failed", f"{host} stored nothing in {request.store} as seen from here")
         return Outcome(attempt.name, "failed", "grading failed because of a bug; see the flow run's log")
 
 
@@ -189,8 +191,8 @@ def group_tag(run_group: str) -> str:
 def attempt_tags(attempt: Attempt) -> list[str]:
     """The tags of the flow runs of an attempt: group, competition and agent, and the identity of its run."""
     request = attempt.request
-    about = [f"competition:{attempt.competition_id}", f"agent:{agent_name(request.agent)}"]
-    return [*group_tags(request), *about, f"run:{_identity(attempt)}"]
+    subject_tags = [f"competition:{attempt.competition_id}", f"agent:{agent_name(request.agent)}"]
+    return [*group_tags(request), *subject_tags, f"run:{_identity(attempt)}"]
 
 
 def _identity(attempt: Attempt) -> str:
@@ -200,17 +202,17 @@ def _identity(attempt: Attempt) -> str:
 
 def tries_of(attempt: Attempt) -> tuple[FlowRun | None, int]:
     """The latest flow run of an attempt, if there is one, and how many there are."""
-    found = resubmission.runs_tagged(f"run:{_identity(attempt)}")
-    return (found[0] if found else None), len(found)
+    runs = resubmission.runs_tagged(f"run:{_identity(attempt)}")
+    return (runs[0] if runs else None), len(runs)
 
 
 def read_runs(ids: Sequence[UUID]) -> list[FlowRun]:
     """Flow runs by id, in pages."""
     from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterId
 
-    found: list[FlowRun] = []
+    runs: list[FlowRun] = []
     with get_client(sync_client=True) as client:
-        for first in range(0, len(ids), _PAGE_RUNS):
-            wanted = FlowRunFilter(id=FlowRunFilterId(any_=list(ids[first : first + _PAGE_RUNS])))
-            found += client.read_flow_runs(flow_run_filter=wanted, limit=_PAGE_RUNS)
-    return found
+        for start in range(0, len(ids), _PAGE_RUNS):
+            run_filter = FlowRunFilter(id=FlowRunFilterId(any_=list(ids[start : start + _PAGE_RUNS])))
+            runs += client.read_flow_runs(flow_run_filter=run_filter, limit=_PAGE_RUNS)
+    return runs

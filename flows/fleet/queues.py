@@ -14,7 +14,7 @@ Label = Literal["cpu", "gpu", "big"]
 """What a host has to offer, and what an attempt needs."""
 LABELS: tuple[Label, ...] = get_args(Label)
 Priority = Literal["high", "normal", "low"]
-"""Of the attempts of a group. Each label has a queue for each priority."""
+"""The priority of a group's attempts. Each label has a queue for each priority."""
 PRIORITIES: tuple[Priority, ...] = get_args(Priority)
 FLOWS = "flows"
 """The queue of the flows that prepare, hand out and watch. They do not take the slots of agents."""

@@ -46,18 +46,20 @@ def register(pool: str) -> tuple[UUID, UUID]:
     from flows.full_benchmark import full_benchmark
 
     with get_client(sync_client=True) as client:
-        found = ensure_pool(client, pool)
-        if found.type != "process":
-            raise UserError(f"work pool {pool} is of type {found.type}; `mlebench worker` needs one of type process")
+        work_pool = ensure_pool(client, pool)
+        if work_pool.type != "process":
+            raise UserError(
+                f"work pool {pool} is of type {work_pool.type}; `mlebench worker` needs one of type process"
+            )
         # A new queue comes after all others of the pool, or with the priority 1 before them.
-        wanted = {queue_name(label, each): each for each in ("normal", "low", "high") for label in LABELS}
-        for queue, priority in {**wanted, FLOWS: "low"}.items():
+        priorities = {queue_name(label, level): level for level in ("normal", "low", "high") for label in LABELS}
+        for queue, priority in {**priorities, FLOWS: "low"}.items():
             try:
                 client.read_work_queue_by_name(queue, work_pool_name=pool)
             except ObjectNotFound:
                 with contextlib.suppress(ObjectAlreadyExists):
-                    first = 1 if priority == "high" else None
-                    client.create_work_queue(name=queue, work_pool_name=pool, priority=first)
+                    queue_priority = 1 if priority == "high" else None
+                    client.create_work_queue(name=queue, work_pool_name=pool, priority=queue_priority)
     return _register(attempt, pool, "cpu", "agents"), _register(full_benchmark, pool, FLOWS, "long")
 
 
@@ -109,7 +111,7 @@ def watch_silence(pool: str, seconds: float | None = None) -> None:
     trigger = EventTrigger(
         match=ResourceSpecification({"prefect.resource.id": "prefect.flow-run.*"}),
         match_related=ResourceSpecification(
-            {"prefect.resource.id": [f"prefect.deployment.{each}" for each in register(pool)]}
+            {"prefect.resource.id": [f"prefect.deployment.{deployment_id}" for deployment_id in register(pool)]}
         ),
         for_each={"prefect.resource.id"},
         after={HEARTBEAT, "prefect.flow-run.Pending"},
@@ -132,12 +134,12 @@ def watch_silence(pool: str, seconds: float | None = None) -> None:
 def _register(flow: Any, pool: str, queue: str, tag: str) -> UUID:
     from prefect.deployments.runner import EntrypointType
 
-    found = flow.to_deployment(
+    deployment = flow.to_deployment(
         name=pool,
         tags=["mlebench", tag],
         entrypoint_type=EntrypointType.MODULE_PATH,
         work_pool_name=pool,
         work_queue_name=queue,
     )
-    found.entrypoint = entrypoint(flow)
-    return found.apply()
+    deployment.entrypoint = entrypoint(flow)
+    return deployment.apply()

@@ -44,10 +44,10 @@ def runs_tagged(tag: str) -> list[FlowRun]:
     from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterTags
     from prefect.client.schemas.sorting import FlowRunSort
 
-    wanted = FlowRunFilter(tags=FlowRunFilterTags(all_=[tag]))
+    run_filter = FlowRunFilter(tags=FlowRunFilterTags(all_=[tag]))
     with get_client(sync_client=True) as client:
         return client.read_flow_runs(
-            flow_run_filter=wanted, sort=FlowRunSort.EXPECTED_START_TIME_DESC, limit=_PAGE_RUNS
+            flow_run_filter=run_filter, sort=FlowRunSort.EXPECTED_START_TIME_DESC, limit=_PAGE_RUNS
         )
 
 
@@ -94,12 +94,12 @@ def resubmit_crashed(pool: str) -> list[str]:
     from prefect.client.schemas.filters import FlowRunFilter, WorkPoolFilter, WorkPoolFilterName
     from prefect.client.schemas.sorting import FlowRunSort
 
-    wanted = FlowRunFilter.model_validate(
+    run_filter = FlowRunFilter.model_validate(
         {"state": {"type": {"any_": ["CRASHED"]}}, "end_time": {"after_": datetime.now(UTC) - _MAX_AGE}}
     )
     with get_client(sync_client=True) as client:
         crashed = client.read_flow_runs(
-            flow_run_filter=wanted,
+            flow_run_filter=run_filter,
             work_pool_filter=WorkPoolFilter(name=WorkPoolFilterName(any_=[pool])),
             sort=FlowRunSort.END_TIME_DESC,
             limit=_PAGE_RUNS,

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 SERVER_ERRORS: tuple[type[Exception], ...] = (httpx.HTTPError, PrefectHTTPStatusError, RuntimeError)
 """What a client of Prefect raises while the server is away."""
-_PREFIX = re.compile(r"^Flow run encountered an exception:? ?(?:[A-Za-z_.]+: )?")
-_SHOWN = {
+_ERROR_PREFIX = re.compile(r"^Flow run encountered an exception:? ?(?:[A-Za-z_.]+: )?")
+_STATE_NAMES = {
     "SCHEDULED": "queued",
     "PENDING": "starting",
     "RUNNING": "running",
@@ -35,7 +35,7 @@ def shown_state(state: Any) -> str:
     >>> shown_state(Running()), shown_state(AwaitingRetry())
     ('running', 'queued')
     """
-    return _SHOWN.get(state.type.value, state.type.value.lower())
+    return _STATE_NAMES.get(state.type.value, state.type.value.lower())
 
 
 def explanation(state: Any) -> str:
@@ -45,25 +45,25 @@ def explanation(state: Any) -> str:
     >>> explanation(Failed(message="Flow run encountered an exception: AgentError: no agent x"))
     'no agent x'
     """
-    text = _PREFIX.sub("", (state.message or "").strip()).splitlines()
+    text = _ERROR_PREFIX.sub("", (state.message or "").strip()).splitlines()
     return text[0] if text else shown_state(state)
 
 
 def host_of(run: FlowRun) -> str | None:
-    """The host that made a flow run, or makes it."""
+    """The host that runs a flow run, or has run it."""
     return next((tag.removeprefix("host:") for tag in run.tags if tag.startswith("host:")), None)
 
 
-_AGENT_AT = "agent-at:"
+_AGENT_AT_TAG = "agent-at:"
 
 
 def agent_at(tags: Iterable[str]) -> str | None:
     """The host on which the agent of an attempt was last seen, according to the tags of its flow run."""
-    return next((tag.removeprefix(_AGENT_AT) for tag in tags if tag.startswith(_AGENT_AT)), None)
+    return next((tag.removeprefix(_AGENT_AT_TAG) for tag in tags if tag.startswith(_AGENT_AT_TAG)), None)
 
 
 def tags_again(run: FlowRun) -> list[str]:
-    """The tags of the flow run that follows a crashed one: instead of its host, where its agent may be alive."""
+    """The tags of the flow run that follows a crashed one. One names the host on which its agent may still run."""
     host = host_of(run)
-    kept = [tag for tag in run.tags if not tag.startswith(("host:", _AGENT_AT))]
-    return [*kept, *([f"{_AGENT_AT}{host}"] if host else [])]
+    tags = [tag for tag in run.tags if not tag.startswith(("host:", _AGENT_AT_TAG))]
+    return [*tags, *([f"{_AGENT_AT_TAG}{host}"] if host else [])]

@@ -36,11 +36,11 @@ if TYPE_CHECKING:
 WATCHERS = 2
 """Flow runs that hand out and watch attempts on one host at the same time. They wait most of the time."""
 TEND_SECONDS = 30.0
-"""Interval between two looks for agents that nobody needs, and for flow runs that have crashed."""
+"""Interval between two searches for agents that nobody needs and for flow runs that have crashed."""
 PAGE = 200
 """Number of flow runs in one answer of the server, at most."""
 HOSTS_SECONDS = 15.0
-"""Interval between two looks at which other hosts are online."""
+"""Interval between two requests for the other hosts that are online."""
 _logger = logging.getLogger("mlebench.worker")
 
 
@@ -72,13 +72,13 @@ class HostWorker(ProcessWorker):
         )
         self._host, self._advertisement = host, Advertisement(host.pool)
         self._online: list[str] = []
-        self._looked = float("-inf")
+        self._hosts_read_at = float("-inf")
 
     async def _get_scheduled_flow_runs(self) -> list[WorkerFlowRunResponse]:
-        found = await super()._get_scheduled_flow_runs()
-        return await anyio.to_thread.run_sync(self._choose, found)
+        waiting = await super()._get_scheduled_flow_runs()
+        return await anyio.to_thread.run_sync(self._choose, waiting)
 
-    def _choose(self, found: list[WorkerFlowRunResponse]) -> list[WorkerFlowRunResponse]:
+    def _choose(self, waiting: list[WorkerFlowRunResponse]) -> list[WorkerFlowRunResponse]:
         me = replace(this_host(frozenset(self._host.labels)), backends=self._host.backends)
         try:
             self._look_at_hosts(me)
@@ -87,22 +87,22 @@ class HostWorker(ProcessWorker):
         here, free = runs_here(), free_slots()
 
         def choose(page: list[WorkerFlowRunResponse]) -> list[WorkerFlowRunResponse]:
-            by_id = {each.flow_run.id: each for each in page}
-            candidates = [_candidate(each.flow_run) for each in page]
-            return [by_id[each] for each in chosen(me, free, self._online, candidates, here)]
+            by_id = {run.flow_run.id: run for run in page}
+            candidates = [_candidate(run.flow_run) for run in page]
+            return [by_id[run] for run in chosen(me, free, self._online, candidates, here)]
 
-        taken = choose(found)
-        if taken or len(found) < PAGE or not free:
+        taken = choose(waiting)
+        if taken or len(waiting) < PAGE or not free:
             return taken
-        # What waits first may be nothing for this host, such as attempts that need more GPUs than it has.
+        # This host may be unfit for all attempts of the first page, for example if they need more GPUs than it has.
         with get_client(sync_client=True) as client:
             pages = further_pages(partial(_waiting, client, self._host.pool), sorted(self._work_queues, key=rank_of))
             return next(filter(None, map(choose, pages)), [])
 
     def _look_at_hosts(self, me: placement.Host) -> None:
-        if time.monotonic() - self._looked < HOSTS_SECONDS:
+        if time.monotonic() - self._hosts_read_at < HOSTS_SECONDS:
             return
-        self._looked = time.monotonic()
+        self._hosts_read_at = time.monotonic()
         with get_client(sync_client=True) as client:
             self._advertisement.show(client, me)
             self._online = [host.name for host in online(client, self._host.pool)]
@@ -111,7 +111,7 @@ class HostWorker(ProcessWorker):
 def further_pages(
     waiting: Callable[[str, datetime | None], list[WorkerFlowRunResponse]], queues: Sequence[str]
 ) -> Iterator[list[WorkerFlowRunResponse]]:
-    """All that waits in these queues, in pages, queue by queue: the server answers with the first of all queues only.
+    """All flow runs that wait in these queues, in pages, queue by queue. The server itself answers with one page.
 
     Args:
         waiting: up to `PAGE` flow runs that wait in a queue and are due at this time or later, in this order.
@@ -122,12 +122,12 @@ def further_pages(
         due: datetime | None = None
         while True:
             page = waiting(queue, due)
-            new = [each for each in page if each.flow_run.id not in seen]
-            if new:
-                yield new
-            if len(page) < PAGE or not new:
+            unseen = [run for run in page if run.flow_run.id not in seen]
+            if unseen:
+                yield unseen
+            if len(page) < PAGE or not unseen:
                 break
-            seen.update(each.flow_run.id for each in new)
+            seen.update(run.flow_run.id for run in unseen)
             due = page[-1].flow_run.next_scheduled_start_time
 
 
@@ -145,7 +145,7 @@ def _waiting(
 
 def _candidate(run: Any) -> Candidate:
     name, need = "", placement.Need()
-    with contextlib.suppress(Exception):  # such as an agent that this host does not have: the attempt itself says so
+    with contextlib.suppress(Exception):  # for example, this host lacks the agent: the attempt itself reports that
         attempt = Attempt.model_validate(run.parameters["attempt"])
         name = run_name_of(attempt)
         need = need_of(RunContext.of(attempt.request))
@@ -164,7 +164,7 @@ def serve(host: Host, healthcheck: bool, say: Callable[[str], None]) -> None:
 
 
 async def _serve(host: Host, healthcheck: bool, say: Callable[[str], None]) -> None:
-    # A worker of its own: a flow that waits for its attempts must not take the slot that they need.
+    # This is a separate worker: a flow that waits for its attempts must not take the slot that they need.
     flows = ProcessWorker(
         name=f"{host.name}-{FLOWS}",
         work_pool_name=host.pool,
@@ -179,7 +179,7 @@ async def _serve(host: Host, healthcheck: bool, say: Callable[[str], None]) -> N
 
 
 async def _announce(host: str) -> None:
-    """Announce again and again that the host takes attempts, and in the end that it was stopped."""
+    """Announce at regular intervals that the host takes attempts, and at the end that it was stopped."""
     last = None
     try:
         while True:
@@ -190,7 +190,7 @@ async def _announce(host: str) -> None:
 
 
 def _tend(host: Host, say: Callable[[str], None]) -> None:
-    """From time to time, end agents that nobody needs any more, and submit crashed flow runs again."""
+    """At regular intervals, end agents that nobody needs any more, and submit crashed flow runs again."""
     while True:
         try:
             for orphan in end_superseded():

@@ -18,7 +18,7 @@ def show_group(store: Store, run_group: str, report: str | None) -> None:
     with shown(f"the table of results of {run_group}"):
         show_table("results", result_rows(store, run_group), f"Runs of {run_group}")
         folder = store.url("runs", run_group)
-        # Signed links are to files; there is none to a folder.
+        # Only files have signed links, not folders.
         address = browser_link(store, f"{folder}/") if store.top.local else folder
         _link("store", address, f"Files of {run_group}", store.shown(folder))
         if report is not None:
@@ -28,10 +28,10 @@ def show_group(store: Store, run_group: str, report: str | None) -> None:
             show("summary", Markdown(markdown), f"Summary of {run_group}")
 
 
-def _link(key: str, address: str, text: str, place: str) -> None:
-    """Make a link, or name the place if no browser opens it: none follows a link from the UI to a local file."""
+def _link(key: str, address: str, text: str, path: str) -> None:
+    """Show a link, or the path of a local file: browsers do not follow links from the UI to local files."""
     opens = address.startswith(("http://", "https://"))
-    show(key, link(text, address) if opens else Markdown("{}: {}").format(text, code(place)), place)
+    show(key, link(text, address) if opens else Markdown("{}: {}").format(text, code(path)), path)
 
 
 def result_rows(store: Store, run_group: str) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""What the Prefect UI shows of an attempt while it lasts: log lines, a progress artifact, links to its files."""
+"""An attempt in progress in the Prefect UI: log lines, a progress artifact, links to its files."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from tasks.wiring.requests import Attempt
 
 UPDATE_SECONDS = 30.0
 """Interval between two updates of the progress artifact."""
-_FILES = ("submission.csv", "logs/agent.log", VALIDATIONS, REQUESTS)
+_LINKED_FILES = ("submission.csv", "logs/agent.log", VALIDATIONS, REQUESTS)
 
 
 @contextlib.contextmanager
 def watched(attempt: Attempt) -> Iterator[None]:
     """Show the attempt that is made in the block. Errors of showing are logged and never fail the attempt.
 
-    Does nothing without a server: nobody sees what is on a temporary one.
+    Does nothing with a temporary server, which nobody looks at.
     """
     if not served():
         yield
@@ -46,7 +46,7 @@ def watched(attempt: Attempt) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _progress(row: str, meters: dict[str, Meter]) -> Iterator[None]:
-    """Keep a progress artifact up to date in a thread of its own, as the server may be slow or away."""
+    """Keep a progress artifact up to date in a separate thread, because the server may be slow or away."""
     ended = threading.Event()
 
     def follow() -> None:
@@ -82,7 +82,7 @@ def percent_used(shares: Sequence[Share]) -> float:
     >>> percent_used([Share("time", 30, 120), Share("requests", 9, 10), Share("tokens", 5)])
     90.0
     """
-    return max((min(100.0, 100.0 * each.used / each.limit) for each in shares if each.limit), default=0.0)
+    return max((min(100.0, 100.0 * share.used / share.limit) for share in shares if share.limit), default=0.0)
 
 
 def used(shares: Sequence[Share]) -> str:
@@ -113,13 +113,11 @@ def show_files(folder: RunFolder) -> None:
     store, record = folder.store, folder.read_run()
     if record is None:
         return
-    places = {name: f"{folder.of(record).files_url}/{name}" for name in _FILES}
-    places |= {name: f"{folder.url}/{name}" for name in (RUN, GRADE)}
+    urls = {name: f"{folder.of(record).files_url}/{name}" for name in _LINKED_FILES}
+    urls |= {name: f"{folder.url}/{name}" for name in (RUN, GRADE)}
     links = [
-        Markdown("- {}").format(link(name, browser_link(store, url)))
-        for name, url in places.items()
-        if store.exists(url)
+        Markdown("- {}").format(link(name, browser_link(store, url))) for name, url in urls.items() if store.exists(url)
     ]
-    where = Markdown("All files: {}").format(code(store.shown(folder.url)))
-    lines = [Markdown("**{}**").format(folder.name), "", *links, "", where]
+    folder_line = Markdown("All files: {}").format(code(store.shown(folder.url)))
+    lines = [Markdown("**{}**").format(folder.name), "", *links, "", folder_line]
     artifacts.show(None, Markdown("\n").join(lines), folder.name)

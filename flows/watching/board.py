@@ -17,8 +17,8 @@ from rich.text import Text
 from common.progress import Event, News, listening
 from common.terminal import clean, raw
 
-_FINAL = {"done": "green", "graded": "green", "reused": "cyan", "failed": "red"}
-_MOVING = ("download", "split", "checksum", "running")
+_FINAL_STYLES = {"done": "green", "graded": "green", "reused": "cyan", "failed": "red"}
+_ACTIVE_STATES = ("download", "split", "checksum", "running")
 
 
 class Board:
@@ -52,19 +52,19 @@ class Board:
     def __rich__(self) -> Table:
         with self._lock:
             events = list(self.rows.values())
-        final = sum(event.state in _FINAL for event in events)
+        final = sum(event.state in _FINAL_STYLES for event in events)
         title = f"{self.title}: {final} of {len(events)} done" if events else self.title
         table = Table(title=title, title_justify="left", title_style="bold", box=None, show_header=False)
         table.padding, table.min_width = (0, 2, 0, 0), len(title) + 2
         for column in ("", "", "", ""):
             table.add_column(column, no_wrap=True, overflow="ellipsis")
         # Active rows come first: a terminal shows some forty rows, the benchmark has hundreds.
-        events.sort(key=lambda event: (event.state in _FINAL, event.state not in _MOVING))
+        events.sort(key=lambda event: (event.state in _FINAL_STYLES, event.state not in _ACTIVE_STATES))
         for event in events[:40]:
-            style = _FINAL.get(event.state, "yellow" if event.state in _MOVING else "dim")
+            style = _FINAL_STYLES.get(event.state, "yellow" if event.state in _ACTIVE_STATES else "dim")
             seconds = time.monotonic() - self.since[event.row]
             bar = ProgressBar(event.total, event.done, width=20) if event.total else ""
-            clock = "" if event.state in _FINAL else f"{seconds:.0f} s"
+            clock = "" if event.state in _FINAL_STYLES else f"{seconds:.0f} s"
             detail = ", ".join(filter(None, [event.detail, pace(event, self.first.get(event.row), seconds)]))
             table.add_row(clean(event.row), Text(event.state, style), bar or clock, Text(clean(detail), "dim"))
         if len(events) > 40:
@@ -78,7 +78,7 @@ def pace(event: Event, first: Event | None, seconds: float) -> str:
     >>> pace(Event("a", "split", "", 30_000_000, 90_000_000), Event("a", "split", "", 10_000_000, 90_000_000), 2.0)
     '30 of 90 MB, 10.0 MB/s, 6 s left'
     """
-    if not event.total or event.state in _FINAL:
+    if not event.total or event.state in _FINAL_STYLES:
         return ""
     text = f"{event.done / 1e6:,.0f} of {event.total / 1e6:,.0f} MB"
     written = event.done - first.done if first else 0
@@ -104,14 +104,14 @@ def board(title: str) -> Iterator[None]:
             yield
         return
 
-    news, told = News(), dict[str, str]()
+    news, last_lines = News(), dict[str, str]()
 
     def line(event: Event) -> None:
         text = f"{event.row}: {event.state} {event.detail}".rstrip()
         new = news.take(event)
         # Some ends are reported twice: by the work itself, and by the flow that waits for it.
-        if (new or event.state in _FINAL) and told.get(event.row) != text:
-            told[event.row] = text
+        if (new or event.state in _FINAL_STYLES) and last_lines.get(event.row) != text:
+            last_lines[event.row] = text
             print(f"{text}\n", end="", file=sys.stderr, flush=True)  # noqa: T201  # in one piece: threads write lines
 
     with listening(line):

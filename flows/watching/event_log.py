@@ -1,4 +1,4 @@
-"""The events of a flow run in its log: what is prepared, which agents start, validate and end, and their scores."""
+"""The log of a flow run: what is prepared, which agents start, validate and end, and their scores."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MAX_LAST_LINES = 5
 
 
 class EventLog:
-    """Logs each change of state and reason of a wait of each row, and what else is worth a line.
+    """Logs each change of state of each row, each reason of a wait, and events that are marked for the log.
 
     A listener of `common.progress`.
     """

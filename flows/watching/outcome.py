@@ -32,7 +32,7 @@ class PartlyFailed(UserError):
 
     def __init__(self, outcomes: Sequence[Outcome]) -> None:
         self.outcomes = list(outcomes)
-        failed = [each for each in outcomes if each.result == "failed"]
+        failed = [outcome for outcome in outcomes if outcome.result == "failed"]
         super().__init__(
             f"{len(failed)} of {len(outcomes)} failed: " + "; ".join(f"{o.what}: {o.message}" for o in failed[:3])
         )
@@ -43,7 +43,7 @@ class PartlyFailed(UserError):
 
 @contextlib.contextmanager
 def capture_errors(what: str, outcomes: dict[str, Outcome]) -> Iterator[None]:
-    """An error in the block is the outcome of this piece of work, and of no other."""
+    """An error in the block becomes the outcome of this piece of work; the others go on."""
     try:
         yield
     except Exception as error:
@@ -78,12 +78,12 @@ def show_outcomes(key: str, outcomes: Sequence[Outcome]) -> None:
     from tasks.wiring.prefect_server import shown
 
     with shown("the table of outcomes"):
-        show_table(key, [asdict(each) for each in outcomes], f"Outcomes: {key}")
+        show_table(key, [asdict(outcome) for outcome in outcomes], f"Outcomes: {key}")
 
 
 def finish(key: str, outcomes: Sequence[Outcome]) -> list[Outcome]:
     """End a flow: show the outcomes in the Prefect UI. Raises `PartlyFailed` if anything failed."""
     show_outcomes(key, outcomes)
-    if any(each.result == "failed" for each in outcomes):
+    if any(outcome.result == "failed" for outcome in outcomes):
         raise PartlyFailed(outcomes)
     return list(outcomes)

@@ -51,9 +51,9 @@ def store(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def port(store: Path) -> Iterator[int]:
-    server = ThreadingHTTPServer((HOST, 0), partial(_Handler, known=(), credential=LOGIN))
+    server = ThreadingHTTPServer((HOST, 0), partial(_Handler, server_names=(), credential=LOGIN))
     known = names(server.server_port)
-    server.RequestHandlerClass = partial(_Handler, directory=str(store), known=known, credential=LOGIN)
+    server.RequestHandlerClass = partial(_Handler, directory=str(store), server_names=known, credential=LOGIN)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield server.server_port
     server.shutdown()
