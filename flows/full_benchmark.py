@@ -58,7 +58,7 @@ def full_benchmark(
     """
     wait_for_server()
     context = RunContext.of(request)
-    if pool is None:  # with a pool, it is its hosts that need them
+    if pool is None:  # with a pool, its hosts need them
         require_agent_credentials(context, competition_ids)
     forget_cancelling(request)
     note_plan(context.store, request, competition_ids)

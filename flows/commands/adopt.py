@@ -35,8 +35,8 @@ def command(directory: Path, selection: Selection, storage: StoreOptions, copy: 
 
     if not directory.is_dir():
         raise UserError(f"{directory} is not a directory")
-    found = [name for name in registry.folders() if prepared_folder(directory, name)]
-    ids = selection.ids() if selection else found
+    prepared_ids = [name for name in registry.folders() if prepared_folder(directory, name)]
+    ids = selection.ids() if selection else prepared_ids
     if not ids:
         raise UserError(f"{directory} has no folder <competition id>/prepared of a known competition")
     store = storage.open_usable()

@@ -27,6 +27,6 @@ def advised(command: str, store: Store | str) -> str:
 def renewing(datasets: Sequence[Dataset], store: Store) -> str:
     """A command that renews datasets that were made by other code: the first ones, of one edition."""
     edition = datasets[0].edition
-    names = [f"-c {each.competition_id}" for each in datasets if each.edition == edition][:5]
+    names = [f"-c {dataset.competition_id}" for dataset in datasets if dataset.edition == edition][:5]
     option = "" if edition == "v1" else f" --edition {edition}"
     return advised(f"mlebench prepare {' '.join(names)}{option} --renew", store)

@@ -11,7 +11,7 @@ from common.units import counted
 from flows.commands.completion import AGENTS, COMPETITIONS
 from flows.commands.options import StoreOptions, takes
 
-_LINES = 20
+_SHOWN_LOG_LINES = 20
 
 
 @click.command("try", context_settings={"ignore_unknown_options": True})
@@ -50,10 +50,10 @@ def command(
 
     if agent.startswith("-"):  # an option that is not of this command, before any agent
         raise click.NoSuchOption(agent)
-    chosen = load_agent(agent, get_settings().agent_dirs)
-    limit = min(time_limit, chosen.limits.time_limit_seconds)
+    definition = load_agent(agent, get_settings().agent_dirs)
+    limit = min(time_limit, definition.limits.time_limit_seconds)
     store = storage.open()
-    group = f"try-{chosen.full_name.replace('@', '-')}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
+    group = f"try-{definition.full_name.replace('@', '-')}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
     arguments = ["-c", competition, "--agent", agent, "--run-group", group, "--time-limit", f"{limit:g}"]
     run.main([*arguments, "--store", store.root, *run_options], prog_name="mlebench run", standalone_mode=False)
     folder = RunFolder(store, group, competition, 0)
@@ -63,6 +63,6 @@ def command(
     log = f"{StoredRun(folder, record).source}/logs/agent.log"
     lines = store.read(log).decode(errors="replace").splitlines() if store.exists(log) else []
     click.echo(f"The end of its log ({counted(len(lines), 'line')} in all):" if lines else "It has written nothing.")
-    for line in lines[-_LINES:]:
+    for line in lines[-_SHOWN_LOG_LINES:]:
         click.echo(f"  {line}")
     return 0 if grade is not None and grade.outcome == "valid" else 1

@@ -21,21 +21,21 @@ def command(name: str | None) -> None:
 
     folders = get_settings().agent_dirs
     if name is None:
-        for each in list_agents(folders):
+        for agent_name in list_agents(folders):
             try:
-                agent = load_agent(each, folders)
-            except AgentError as error:  # no reason to hide the others
-                if not answer({"agent": each, "broken": str(error)}):
-                    click.echo(f"{each}  [broken]  {error}")
+                agent = load_agent(agent_name, folders)
+            except AgentError as error:  # the others are listed nevertheless
+                if not answer({"agent": agent_name, "broken": str(error)}):
+                    click.echo(f"{agent_name}  [broken]  {error}")
                 continue
-            found = [f"{each}@{variant}" for variant in variants_of(agent)]
-            shown = {"trusted": agent.trusted, "privileged": agent.privileged, "description": agent.description}
-            if answer({"agent": each, **shown, "variants": found}):
+            variants = [f"{agent_name}@{variant}" for variant in variants_of(agent)]
+            properties = {"trusted": agent.trusted, "privileged": agent.privileged, "description": agent.description}
+            if answer({"agent": agent_name, **properties, "variants": variants}):
                 continue
             trust = "trusted" if agent.trusted else "container only"
-            click.echo(f"{each}  [{trust}{', privileged' if agent.privileged else ''}]  {agent.description}")
-            if found:
-                click.echo(f"  variants: {', '.join(found)}")
+            click.echo(f"{agent_name}  [{trust}{', privileged' if agent.privileged else ''}]  {agent.description}")
+            if variants:
+                click.echo(f"  variants: {', '.join(variants)}")
         return
     agent = load_agent(name, folders)
     facts: dict[str, Any] = {

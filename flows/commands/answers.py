@@ -1,7 +1,7 @@
-"""`--json`: what a command has found out, as JSON for programs instead of lines for people.
+"""`--json`: the result of a command as JSON for programs, instead of lines for people.
 
-A command with `@takes_json` prints its lines with `say`, and hands what they tell to `answer`. With `--json`, the
-answer is all that it writes to standard output: a list as one JSON object on each line, anything else as one object.
+A command with `@takes_json` prints its lines with `say`, and passes the result to `answer`. With `--json`, the answer
+is all that it writes to standard output: a list as one JSON object on each line, anything else as one object.
 Exit codes and messages on standard error are the same.
 """
 
@@ -18,11 +18,11 @@ import click
 
 from common import plain_json
 
-_CHOSEN = "mlebench.json"
+_JSON_KEY = "mlebench.json"
 
 
 def _choose(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
-    ctx.meta[_CHOSEN] = value
+    ctx.meta[_JSON_KEY] = value
 
 
 takes_json = click.option(
@@ -34,7 +34,7 @@ takes_json = click.option(
 def wanted() -> bool:
     """Whether the command that is running was given `--json`."""
     context = click.get_current_context(silent=True)
-    return context is not None and bool(context.meta.get(_CHOSEN))
+    return context is not None and bool(context.meta.get(_JSON_KEY))
 
 
 def say(text: str) -> None:
@@ -48,8 +48,8 @@ def answer(found: Any) -> bool:
     if not wanted():
         return False
     found = plain(found)
-    for each in found if isinstance(found, list) else [found]:
-        click.echo(plain_json.dumps(each))
+    for record in found if isinstance(found, list) else [found]:
+        click.echo(plain_json.dumps(record))
     return True
 
 
@@ -68,7 +68,7 @@ def plain(value: Any) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
         return plain(asdict(value))
     if isinstance(value, Mapping):
-        return {str(name): plain(each) for name, each in value.items()}
+        return {str(name): plain(item) for name, item in value.items()}
     if isinstance(value, datetime):
         return value.isoformat()
     if isinstance(value, Path):
@@ -78,5 +78,5 @@ def plain(value: Any) -> Any:
     if hasattr(value, "item"):  # a number of numpy
         return plain(value.item())
     if isinstance(value, Iterable):
-        return [plain(each) for each in value]
+        return [plain(item) for item in value]
     return str(value)

@@ -38,8 +38,8 @@ def command(
     from sandbox.definitions import load_agent
     from sandbox.docker.build import build_agent, build_base
 
-    pairs = dict(each.partition("=")[::2] for each in arguments)
-    if "" in pairs or not all("=" in each for each in arguments):
+    build_arguments = dict(argument.partition("=")[::2] for argument in arguments)
+    if "" in build_arguments or not all("=" in argument for argument in arguments):
         raise click.UsageError("--build-arg takes NAME=VALUE")
 
     def show(line: str) -> None:
@@ -49,5 +49,7 @@ def command(
     if agent == "base":
         image = build_base(base=base, packages=packages, on_line=show)
     else:
-        image = build_agent(load_agent(agent, get_settings().agent_dirs), pairs, on_line=show, trusted=trusted)
+        image = build_agent(
+            load_agent(agent, get_settings().agent_dirs), build_arguments, on_line=show, trusted=trusted
+        )
     click.echo(f"built {image}")

@@ -39,29 +39,33 @@ def command(runs: str, wait: float, storage: StoreOptions) -> int:
 
     store = storage.open()
     group, competition, seed = _parts(runs)
-    done, left, known = _cancel_here(store, group, competition, seed, wait)
+    cancelled, unconfirmed, any_known = _cancel_here(store, group, competition, seed, wait)
     if served():
         from flows.fleet.groups import cancel, group_runs
 
-        found = group_runs(group)
-        if found.attempts or found.watchers:
-            more, waiting = cancel(group, wait, competition, seed)
-            done, left, known = done + more, left + waiting, True
-    if not known:
+        group_in_pool = group_runs(group)
+        if group_in_pool.attempts or group_in_pool.watchers:
+            done_in_pool, unconfirmed_in_pool = cancel(group, wait, competition, seed)
+            cancelled, unconfirmed, any_known = cancelled + done_in_pool, unconfirmed + unconfirmed_in_pool, True
+    if not any_known:
         groups = store.folder_names("runs")
         close = "" if group in groups else close_matches(group, groups)
         raise UserError(
             f"nothing of {runs} in {store.root} is in progress on this machine or known to a Prefect server"
             f"{'.' if close else ''}{close}"
         )
-    if answer({"cancelled": done, "not_confirmed": left}):
-        return 1 if left else 0
-    for name in done:
+    if answer({"cancelled": cancelled, "not_confirmed": unconfirmed}):
+        return 1 if unconfirmed else 0
+    for name in cancelled:
         click.echo(f"  cancelled {name}")
-    for name in left:
+    for name in unconfirmed:
         click.echo(f"  not confirmed {name}: its host does not answer")
-    click.echo(f"{len(done)} cancelled, {len(left)} not confirmed" if done or left else "all had ended already")
-    return 1 if left else 0
+    click.echo(
+        f"{len(cancelled)} cancelled, {len(unconfirmed)} not confirmed"
+        if cancelled or unconfirmed
+        else "all had ended already"
+    )
+    return 1 if unconfirmed else 0
 
 
 def _parts(runs: str) -> tuple[str, str | None, int | None]:
@@ -83,18 +87,18 @@ def _cancel_here(
     from tasks.wiring.cancelling import RunSelection
     from tasks.wiring.requests import run_name
 
-    chosen = RunSelection(store.root, group, competition, seed)
-    running, waiting = chosen.running(), chosen.waiting()
+    selection = RunSelection(store.root, group, competition, seed)
+    running, waiting = selection.running(), selection.waiting()
     if not running and not waiting:
         return [], [], False
-    chosen.cancel()
+    selection.cancel()
 
     def names(claims: list[dict[str, str]]) -> list[str]:
-        return [run_name(each["competition"], int(each["seed"])) for each in claims]
+        return [run_name(labels["competition"], int(labels["seed"])) for labels in claims]
 
     give_up = time.monotonic() + patience
-    while (remaining := chosen.running()) and time.monotonic() < give_up:
+    while (still_running := selection.running()) and time.monotonic() < give_up:
         time.sleep(_POLL_SECONDS)
-    left = names([each.claim.labels for each in remaining])
-    asked = names([*waiting, *(each.claim.labels for each in running)])
-    return [name for name in sorted(set(asked)) if name not in left], sorted(set(left)), True
+    not_ended = names([run.claim.labels for run in still_running])
+    cancelled = names([*waiting, *(run.claim.labels for run in running)])
+    return [name for name in sorted(set(cancelled)) if name not in not_ended], sorted(set(not_ended)), True

@@ -22,18 +22,18 @@ def command(as_json: bool, selection: Selection) -> None:
     for name in ids:
         try:
             facts.append(registry.get(name).facts)
-        except UserError as error:  # no reason to hide the others
+        except UserError as error:  # the others are listed nevertheless
             if selection:
                 raise
             click.echo(f"mlebench: {error}", err=True)
     if as_json:
-        for each in facts:
+        for fact in facts:
             click.echo(
-                plain_json.dumps(each.model_dump(include={"id", "name", "complexity", "category", "metric", "source"}))
+                plain_json.dumps(fact.model_dump(include={"id", "name", "complexity", "category", "metric", "source"}))
             )
         return
     width = max(len(name) for name in ids)
-    for each in facts:
+    for fact in facts:
         click.echo(
-            f"{each.id:{width}}  {each.complexity:6}  {each.category:20}  {each.metric.name} ({each.metric.direction})"
+            f"{fact.id:{width}}  {fact.complexity:6}  {fact.category:20}  {fact.metric.name} ({fact.metric.direction})"
         )

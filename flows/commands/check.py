@@ -101,8 +101,10 @@ def _download(competition: Competition, raw_dir: Path | None) -> Path | None:
     folder = raw_dir or get_settings().raw_dir
     path = folder.expanduser() / f"{competition.id}.zip" if folder else None
     if path is None or not path.is_file():
-        where = f"{path} does not exist" if path else f"{competition.id} needs its download"
-        raise UserError(f"{where}; name it with --raw FILE or --raw-dir DIR, or a prepared dataset with --prepared DIR")
+        problem = f"{path} does not exist" if path else f"{competition.id} needs its download"
+        raise UserError(
+            f"{problem}; name it with --raw FILE or --raw-dir DIR, or a prepared dataset with --prepared DIR"
+        )
     return path
 
 

@@ -20,11 +20,11 @@ from storage.datasets.verify import md5s_of_tables
 from storage.sources.acquire import recorded_md5
 from storage.store import Store
 
-_EDITION: Edition = "v1"  # the one whose checksums are in competition.yaml
+_EDITION: Edition = "v1"  # the edition whose checksums are in competition.yaml
 
 
 def require_overwritable(ids: Iterable[str], edition: Choice) -> None:
-    """Require edition v1, and that every competition.yaml can be written. Raises `UserError`, before hours of work."""
+    """Raise `UserError`, before hours of work, unless this is edition v1 and every competition.yaml can be written."""
     if edition != _EDITION:
         raise UserError(f"the checksums in competition.yaml are those of edition {_EDITION}; leave out --edition")
     for path in (registry.get(name).folder / "competition.yaml" for name in ids):
@@ -36,14 +36,14 @@ def overwrite(ids: Iterable[str], store: Store) -> int:
     """Write the checksums of the prepared competitions; returns the exit code, 1 if one is not prepared."""
     code = 0
     for competition in map(registry.get, ids):
-        found = find(store, Dataset(_EDITION, competition.id))
-        if found is None:
-            code = 1  # why it is not prepared has been said
+        dataset = find(store, Dataset(_EDITION, competition.id))
+        if dataset is None:
+            code = 1  # the reason has been printed already
             continue
         path = competition.folder / "competition.yaml"
         text = path.read_text("utf-8")
         before = Checksums.model_validate(yaml.safe_load(text).get("checksums") or {})
-        after = md5s_of_tables(store, found, before.prepared)
+        after = md5s_of_tables(store, dataset, before.prepared)
         download = recorded_md5(store, competition.id) or before.download
         changed = sum(after.get(path) != before.prepared.get(path) for path in {*after, *before.prepared})
         changed += download != before.download

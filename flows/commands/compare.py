@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from storage.store import Store
 
 _STYLES = {"better": "green", "worse": "red", "mixed": "yellow"}
-_SHOWN = {"any_medal": "medal", "gold_medal": "gold", "above_median": "median", "valid_submission": "valid"}
+_RATE_NAMES = {"any_medal": "medal", "gold_medal": "gold", "above_median": "median", "valid_submission": "valid"}
 
 
 @click.command("compare")
@@ -45,27 +45,27 @@ def command(a: str, b: str, everything: bool, storage: StoreOptions) -> None:
 
     store = storage.open()
     grades = [_grades(store, name) for name in (a, b)]
-    found = compare(*grades)
-    if found.competitions.empty:
+    comparison = compare(*grades)
+    if comparison.competitions.empty:
         raise UserError(f"{a} and {b} have no competition in common")
     try:
-        write_frame(store, "comparisons", f"{a}..{b}", found.competitions.assign(a=a, b=b))
-    except Exception as error:  # such as a store that this user may only read; the comparison is known all the same
+        write_frame(store, "comparisons", f"{a}..{b}", comparison.competitions.assign(a=a, b=b))
+    except Exception as error:  # for example, this user may only read the store
         if cause_of(error).fault == "program":
             raise
         click.echo(f"mlebench: not written to tables/comparisons: {describe_error(error)}", err=True)
-    if not answer({"a": a, "b": b, **_tables(found)}):
-        _show(found, a, b, everything)
+    if not answer({"a": a, "b": b, **_tables(comparison)}):
+        _show(comparison, a, b, everything)
     runs = [read_table(store, "runs", [name.partition("@")[0]]) for name in (a, b)]
-    if not all(len(each) for each in runs):
+    if not all(len(table) for table in runs):
         click.echo("mlebench: the conditions of imported grades are unknown", err=True)
         runs = []
     if different := unlike(runs) + unlike_grades(grades):
         click.echo(f"mlebench: the conditions differ in {', '.join(different)}", err=True)
 
 
-def _tables(found: Comparison) -> dict[str, Any]:
-    return {name: getattr(found, name) for name in ("competitions", "differences", "only_a", "only_b")}
+def _tables(comparison: Comparison) -> dict[str, Any]:
+    return {name: getattr(comparison, name) for name in ("competitions", "differences", "only_a", "only_b")}
 
 
 def _grades(store: Store, name: str) -> pd.DataFrame:
@@ -74,8 +74,8 @@ def _grades(store: Store, name: str) -> pd.DataFrame:
 
     group, _, edition = name.partition("@")
     grades = read_table(store, "grades", [group])
-    if edition and len(grades) and edition not in (known := sorted(set(grades["edition"]))):
-        raise UserError(f"group {group!r} is not graded as {edition}, but as {' and '.join(known)}")
+    if edition and len(grades) and edition not in (graded_editions := sorted(set(grades["edition"]))):
+        raise UserError(f"group {group!r} is not graded as {edition}, but as {' and '.join(graded_editions)}")
     if edition and len(grades):
         grades = grades[grades["edition"] == edition]
     if not len(grades):
@@ -87,7 +87,7 @@ def _grades(store: Store, name: str) -> pd.DataFrame:
     return grades
 
 
-def _show(found: Comparison, a: str, b: str, everything: bool) -> None:
+def _show(comparison: Comparison, a: str, b: str, everything: bool) -> None:
     from rich.console import Console
     from rich.text import Text
 
@@ -95,7 +95,7 @@ def _show(found: Comparison, a: str, b: str, everything: bool) -> None:
     table = _table(f"{b} against {a}", "competition", "change")
     for column in ("score A", "score B", "B - A", "medal A %", "medal B %"):
         table.add_column(column, justify="right", no_wrap=True)
-    rows: list[dict[Any, Any]] = found.competitions.to_dict("records")
+    rows: list[dict[Any, Any]] = comparison.competitions.to_dict("records")
     for row in rows:
         if row["change"] != "same" or everything:
             change = Text(row["change"], _STYLES.get(row["change"], ""))
@@ -105,15 +105,15 @@ def _show(found: Comparison, a: str, b: str, everything: bool) -> None:
             table.add_row(Text(row["competition_id"]), change, *scores, *rates)
     if table.row_count:
         console.print(table)
-    counts = found.competitions["change"].value_counts()
+    counts = comparison.competitions["change"].value_counts()
     console.print(", ".join(f"{counts.get(word, 0)} {word}" for word in ("better", "worse", "mixed", "same")))
     averages = _table(f"{b} - {a}, paired over competitions, in %", "split", "rate")
     for column in ("A", "B", "B - A", "95 % t", "bootstrap", "p"):
         averages.add_column(column, justify="right", no_wrap=True)
-    for row in found.differences[found.differences["rate"].isin(_SHOWN)].to_dict("records"):
+    for row in comparison.differences[comparison.differences["rate"].isin(_RATE_NAMES)].to_dict("records"):
         averages.add_row(
             f"{row['split']} ({row['competitions']})",
-            _SHOWN[row["rate"]],
+            _RATE_NAMES[row["rate"]],
             _points(row["mean_a"]),
             _points(row["mean_b"]),
             _points(row["difference"], sign=True) + _error(100 * row["sem"], 1),
@@ -122,14 +122,14 @@ def _show(found: Comparison, a: str, b: str, everything: bool) -> None:
             "n/a" if math.isnan(row["p_corrected"]) else f"{row['p_corrected']:.3f}",
         )
     console.print(averages)
-    medals = found.differences[found.differences["rate"] == "any_medal"].dropna(subset="smallest")
+    medals = comparison.differences[comparison.differences["rate"] == "any_medal"].dropna(subset="smallest")
     if len(medals):
         widest = medals.sort_values("competitions", kind="stable").iloc[-1]
         smallest, split = _points(widest["smallest"]), widest["split"]
         console.print(f"smallest difference in medals that would be found ({split}): {smallest} points")
-    for name, only in ((a, found.only_a), (b, found.only_b)):
-        if only:
-            console.print(Text(f"only in {name}, left out: {', '.join(only)}"))
+    for name, competition_ids in ((a, comparison.only_a), (b, comparison.only_b)):
+        if competition_ids:
+            console.print(Text(f"only in {name}, left out: {', '.join(competition_ids)}"))
 
 
 def _table(title: str, *columns: str) -> Table:

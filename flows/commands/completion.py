@@ -31,22 +31,22 @@ def command(context: click.Context, shell: str) -> None:
 
 
 def completing(names: Callable[[click.Context, str], Iterable[str]]) -> Completer:
-    """What completes a parameter with those of these names that begin like it.
+    """A completer of a parameter, which offers those of the names that begin with what was typed.
 
-    `names` gets the context, whose options are known, and the beginning. Whatever goes wrong, nothing is printed into
-    the prompt.
+    `names` gets the context, whose options are known, and what was typed. Errors are ignored, so that nothing is
+    printed into the prompt.
     """
 
-    def complete(context: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:
+    def complete(context: click.Context, _parameter: click.Parameter, typed: str) -> list[CompletionItem]:
         try:
-            return [CompletionItem(each) for each in names(context, begun) if each.startswith(begun)]
+            return [CompletionItem(name) for name in names(context, typed) if name.startswith(typed)]
         except Exception:
             return []
 
     return complete
 
 
-def _competitions(_context: click.Context, _begun: str) -> Iterable[str]:
+def _competitions(_context: click.Context, _typed: str) -> Iterable[str]:
     from competitions import registry
     from tasks.wiring.process import apply_settings
 
@@ -54,20 +54,20 @@ def _competitions(_context: click.Context, _begun: str) -> Iterable[str]:
     return registry.folders()
 
 
-def _splits(_context: click.Context, _begun: str) -> Iterable[str]:
+def _splits(_context: click.Context, _typed: str) -> Iterable[str]:
     from competitions import registry
 
     return registry.SPLITS
 
 
-def _agents(_context: click.Context, _begun: str) -> Iterable[str]:
+def _agents(_context: click.Context, _typed: str) -> Iterable[str]:
     from common.settings import get_settings
     from sandbox.definitions import list_agents
 
     return list_agents(get_settings().agent_dirs)
 
 
-def _settings(_context: click.Context, _begun: str) -> Iterable[str]:
+def _settings(_context: click.Context, _typed: str) -> Iterable[str]:
     from common.settings import Settings
 
     return Settings.model_fields
@@ -76,21 +76,21 @@ def _settings(_context: click.Context, _begun: str) -> Iterable[str]:
 def _store(context: click.Context) -> Store:
     from tasks.wiring.context import open_store
 
-    given = context.params.get("store") or context.params.get("data_dir")
-    return open_store(str(given) if given else None)
+    store = context.params.get("store") or context.params.get("data_dir")
+    return open_store(str(store) if store else None)
 
 
-def _groups(context: click.Context, _begun: str) -> Iterable[str]:
+def _groups(context: click.Context, _typed: str) -> Iterable[str]:
     return _store(context).folder_names("runs")
 
 
-def _runs(context: click.Context, begun: str) -> Iterable[str]:
+def _runs(context: click.Context, typed: str) -> Iterable[str]:
     from storage.runs.folders import folders
 
-    store, group = _store(context), begun.partition("/")[0]
+    store, group = _store(context), typed.partition("/")[0]
     for name in store.folder_names("runs"):
         if name.startswith(group):
-            yield from (each.name for each in folders(store, name))
+            yield from (folder.name for folder in folders(store, name))
 
 
 COMPETITIONS = completing(_competitions)

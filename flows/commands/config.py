@@ -29,11 +29,11 @@ def command(name: str | None) -> None:
     settings, file = get_settings(), Path("mlebench.toml").absolute()
     keys = tomllib.loads(file.read_text("utf-8")) if file.is_file() else {}
     values = settings.model_dump(mode="json")
-    given = {each.upper() for each in os.environ}
+    variables = {name.upper() for name in os.environ}
 
     def source(field: str) -> str:
         variable = f"{PREFIX}{field}".upper()
-        if any(each == variable or each.startswith(f"{variable}__") for each in given):
+        if any(name == variable or name.startswith(f"{variable}__") for name in variables):
             return "environment"
         return "mlebench.toml" if field in keys else "default"
 

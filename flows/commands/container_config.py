@@ -12,7 +12,7 @@ from pydantic import ByteSize, TypeAdapter, ValidationError
 from common.errors import UserError
 from common.plain_json import read_json
 
-_ELSEWHERE = {
+_REPLACEMENTS = {
     "gpus": "set limits.gpus in the agent's agent.yaml",
     "shm_size": "set limits.shm_bytes in the agent's agent.yaml",
     "privileged": "use --allow-privileged",
@@ -23,7 +23,7 @@ _ELSEWHERE = {
 
 @dataclass(frozen=True)
 class ContainerConfig:
-    """What the file limits, None for what it does not: memory and disk in bytes, CPU cores, and the runtime.
+    """The limits in the file, None where it has none: memory and disk in bytes, CPU cores, and the runtime.
 
     `unused` explains the entries that have no effect.
     """
@@ -40,23 +40,23 @@ def read_container_config(path: Path) -> ContainerConfig:
     content = read_json(path, f"--container-config {path}")
     if not isinstance(content, dict):
         raise UserError(f"--container-config {path} is not a JSON object")
-    known: dict[str, Any] = {}
+    limits: dict[str, Any] = {}
     unused = []
     for name, value in content.items():
         match name:
             case "mem_limit":
-                known["memory"] = _size(value, name, path)
+                limits["memory"] = _size(value, name, path)
             case "nano_cpus":
-                known["cpus"] = math.ceil(_number(value, name, path) / 1e9)
+                limits["cpus"] = math.ceil(_number(value, name, path) / 1e9)
             case "storage_opt" if isinstance(value, dict) and set(value) == {"size"}:
-                known["disk"] = _size(value["size"], "storage_opt.size", path)
+                limits["disk"] = _size(value["size"], "storage_opt.size", path)
             case "runtime":
-                known["runtime"] = str(value)
+                limits["runtime"] = str(value)
             case _:
                 unused.append(
-                    f"`{name}` of {path.name} has no effect: {_ELSEWHERE.get(name, 'the sandbox decides it')}"
+                    f"`{name}` of {path.name} has no effect: {_REPLACEMENTS.get(name, 'the sandbox decides it')}"
                 )
-    return ContainerConfig(**known, unused=tuple(unused))
+    return ContainerConfig(**limits, unused=tuple(unused))
 
 
 def _number(value: Any, name: str, path: Path) -> float:
@@ -71,9 +71,9 @@ def _size(value: Any, name: str, path: Path) -> int:
     if text[-1:] in "kmgt":
         text += "ib"
     try:
-        found = int(TypeAdapter(ByteSize).validate_python(text))
+        size = int(TypeAdapter(ByteSize).validate_python(text))
     except ValidationError:
-        found = 0
-    if found <= 0:
+        size = 0
+    if size <= 0:
         raise UserError(f"{path}: {name} must be a size such as 64g, not {value!r}")
-    return found
+    return size

@@ -50,18 +50,19 @@ def command(run_group: str, model: str | None, kernels: int, places: int, storag
         raise click.UsageError("no model to measure: give --model, or set MLEBENCH_FAMILIARITY_MODEL")
     store = storage.open_usable()
     show = lambda name: click.echo(f"measuring {name} ...", err=True)  # noqa: E731
-    rows, found = find_familiarity(store, run_group, model, kernels, places, on_next=show)
+    rows, correlations = find_familiarity(store, run_group, model, kernels, places, on_next=show)
     for row in rows:
         if row["kind"] == "all":
             beats = row["human_percentile"]
             score = f"beats {beats:.0f} % of the teams" if beats == beats else "no percentile known"
             say(f"{row['mean_probability']:.3f}  {row['competition_id']} ({row['tokens']} tokens; {score})")
-    for each in found:
-        interval = "[{spearman_low:+.2f}, {spearman_high:+.2f}]".format(**each)
-        chance = "" if math.isnan(each["pearson_p"]) else f" (p = {each['pearson_p']:.3f})"
+    for correlation in correlations:
+        interval = "[{spearman_low:+.2f}, {spearman_high:+.2f}]".format(**correlation)
+        chance = "" if math.isnan(correlation["pearson_p"]) else f" (p = {correlation['pearson_p']:.3f})"
         say(
-            f"{each['kind']}: Spearman {each['spearman']:+.2f} {interval}, Pearson {each['pearson']:+.2f}{chance}, "
-            f"{counted(each['n'], 'competition')}, against the {each['against']}"
+            f"{correlation['kind']}: Spearman {correlation['spearman']:+.2f} {interval}, "
+            f"Pearson {correlation['pearson']:+.2f}{chance}, "
+            f"{counted(correlation['n'], 'competition')}, against the {correlation['against']}"
         )
     refresh_report(store, run_group)
-    answer({"run_group": run_group, "model": model, "familiarity": rows, "correlations": found})
+    answer({"run_group": run_group, "model": model, "familiarity": rows, "correlations": correlations})

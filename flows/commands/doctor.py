@@ -53,7 +53,7 @@ def command(
     raw = raw_directory(raw_dir)
     silence = None if silent_for is None else timedelta(seconds=silent_for)
     findings = [
-        each
+        finding
         for about, check in (
             ("versions", health.check_versions),
             ("store", lambda: health.check_store(store)),
@@ -67,16 +67,16 @@ def command(
             ("docker", health.check_docker),
             ("agents", lambda: leftovers.check_host(fix)),
         )
-        for each in health.guarded(about, check)
+        for finding in health.guarded(about, check)
     ]
     # Leftovers are looked up on the Prefect server; if it does not answer, the finding above says so.
-    if not any((each.about, each.verdict) == ("prefect", "fail") for each in findings):
+    if not any((finding.about, finding.verdict) == ("prefect", "fail") for finding in findings):
         findings += health.guarded("workers", lambda: workers.check_workers(settings.agent_pool))
         findings += health.guarded("flow runs", lambda: leftovers.check_flow_runs(fix, silence))
         findings += health.guarded("slots", lambda: leftovers.check_slots(fix))
         findings += health.guarded("containers", lambda: leftovers.check_containers(fix))
     findings += health.guarded("folders", lambda: leftovers.check_scratch(store, fix))
-    failed = sum(each.verdict == "fail" for each in findings)
+    failed = sum(finding.verdict == "fail" for finding in findings)
     if answer(findings):
         return 1 if failed else 0
     show_findings(findings)
@@ -92,14 +92,16 @@ def show_findings(findings: Sequence[Finding]) -> None:
 
     console = Console(highlight=False)
     if not console.is_terminal:
-        width = max(len(each.about) for each in findings)
-        for each in findings:
-            remedy = f" -> {each.remedy}" if each.remedy and each.verdict != "ok" else ""
-            click.echo(f"{each.verdict:<5}{each.about:<{width}}  {each.message}{remedy}")
+        width = max(len(finding.about) for finding in findings)
+        for finding in findings:
+            remedy = f" -> {finding.remedy}" if finding.remedy and finding.verdict != "ok" else ""
+            click.echo(f"{finding.verdict:<5}{finding.about:<{width}}  {finding.message}{remedy}")
         return
     table = Table(box=None, show_header=False, padding=(0, 1))
-    for each in findings:
-        table.add_row(Text(each.verdict, _STYLES[each.verdict]), each.about, Text(each.message, overflow="fold"))
-        if each.remedy and each.verdict != "ok":
-            table.add_row("", "", Text(each.remedy, "cyan"))
+    for finding in findings:
+        table.add_row(
+            Text(finding.verdict, _STYLES[finding.verdict]), finding.about, Text(finding.message, overflow="fold")
+        )
+        if finding.remedy and finding.verdict != "ok":
+            table.add_row("", "", Text(finding.remedy, "cyan"))
     console.print(table)

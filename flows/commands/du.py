@@ -9,7 +9,7 @@ import click
 from flows.commands.answers import answer, takes_json
 from flows.commands.options import StoreOptions, takes
 
-_ANSWERED = ("kind", "name", "where", "bytes", "files", "state")
+_JSON_FIELDS = ("kind", "name", "where", "bytes", "files", "state")
 
 
 @click.command("du")
@@ -26,21 +26,21 @@ def command(storage: StoreOptions) -> int:
 
     store, settings = storage.open(), get_settings()
     cache = Cache(settings.scratch / "cache", settings.cache_limit)
-    found = [*usage_of_store(store), *usage_of_machine(settings.scratch, cache)]
-    if answer([{name: getattr(each, name) for name in _ANSWERED} for each in found]):
+    usages = [*usage_of_store(store), *usage_of_machine(settings.scratch, cache)]
+    if answer([{name: getattr(usage, name) for name in _JSON_FIELDS} for usage in usages]):
         return 0
     table = Table(title=f"{store.root} and {settings.scratch}", title_justify="left")
     for column in ("what", "name", "size", "files", "state"):
         table.add_column(column, justify="right" if column in ("size", "files") else "left", overflow="fold")
-    for kind, group in groupby(found, key=lambda each: each.kind):
+    for kind, group in groupby(usages, key=lambda usage: usage.kind):
         rows = list(group)
-        for each in rows if kind != "locks" else ():
-            table.add_row(kind, each.name, size(each.bytes), f"{each.files:,}" if each.files else "", each.state)
+        for usage in rows if kind != "locks" else ():
+            table.add_row(kind, usage.name, size(usage.bytes), f"{usage.files:,}" if usage.files else "", usage.state)
         if len(rows) > 1:
-            table.add_row(kind, "all", size(sum(each.bytes for each in rows)), "", "", style="bold", end_section=True)
+            table.add_row(kind, "all", size(sum(usage.bytes for usage in rows)), "", "", style="bold", end_section=True)
     console = Console(highlight=False)
     console.print(table)
-    console.print(f"{size(sum(each.bytes for each in found))} in total; mlebench gc removes data that is not needed")
+    console.print(f"{size(sum(usage.bytes for usage in usages))} in total; mlebench gc removes data that is not needed")
     return 0
 
 

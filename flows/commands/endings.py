@@ -1,4 +1,4 @@
-"""What went wrong in the runs of a group, in words: the last lines of `mlebench run`."""
+"""The last lines of `mlebench run`: problems in the runs of a group, in words."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ def problems(runs: pd.DataFrame, grades: pd.DataFrame, store: Store, run_group: 
         run_group: The name of the group.
     """
     graded = {(row["competition_id"], row["seed"]): row for row in _rows(grades)}
-    alike: dict[str, list[tuple[str, int]]] = {}
+    runs_by_problem: dict[str, list[tuple[str, int]]] = {}
     for run in _rows(runs):
-        which = (str(run["competition_id"]), int(run["seed"]))
-        text = _problem(run, graded.get(which))
+        run_id = (str(run["competition_id"]), int(run["seed"]))
+        text = _problem(run, graded.get(run_id))
         if text:
-            alike.setdefault(text, []).append(which)
+            runs_by_problem.setdefault(text, []).append(run_id)
     lines = []
-    for text, runs_alike in sorted(alike.items(), key=lambda each: -len(each[1])):
-        names = listed([run_name(*each) for each in runs_alike], _MAX_NAMED_RUNS)
-        competition, seed = runs_alike[0]
+    for text, run_ids in sorted(runs_by_problem.items(), key=lambda item: -len(item[1])):
+        names = listed([run_name(*item) for item in run_ids], _MAX_NAMED_RUNS)
+        competition, seed = run_ids[0]
         log = advised(f"mlebench logs {run_group}/{competition}/{seed}", store)
-        lines += [f"{counted(len(runs_alike), 'run')}: {text}", f"  {names}", f"  log: {log}"]
+        lines += [f"{counted(len(run_ids), 'run')}: {text}", f"  {names}", f"  log: {log}"]
     return lines
 
 
@@ -52,7 +52,7 @@ def crashed_agents(runs: pd.DataFrame) -> list[str]:
 
 
 def _rows(table: pd.DataFrame) -> list[Mapping[str, Any]]:
-    """The rows with None for what is missing."""
+    """The rows, with None for missing values."""
     rows = table.to_dict("records")
     return [{str(name): None if pd.isna(value) else value for name, value in row.items()} for row in rows]
 
@@ -70,5 +70,5 @@ def _problem(run: Mapping[str, Any], grade: Mapping[str, Any] | None) -> str:
     return "; ".join(parts)
 
 
-def _with_reason(what: str, reason: str | None) -> str:
-    return f"{what} ({reason})" if reason else what
+def _with_reason(problem: str, reason: str | None) -> str:
+    return f"{problem} ({reason})" if reason else problem

@@ -99,10 +99,10 @@ def command(run_group: str | None, what: What, selection: Selection, task: Task,
     if what.by_seed and what.format != "report":
         raise click.UsageError("--by-seed is for reports only")
     if tasks == bool(run_group) or tasks != bool(selection):
-        wanted = (
+        expected = (
             "competitions (-c ID, --split NAME, ...) and no RUN_GROUP" if tasks else "a RUN_GROUP and no competitions"
         )
-        raise click.UsageError(f"--format {what.format} takes {wanted}")
+        raise click.UsageError(f"--format {what.format} takes {expected}")
     store = storage.open()
     what.output_dir.mkdir(parents=True, exist_ok=True)
     if tasks:

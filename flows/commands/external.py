@@ -27,7 +27,7 @@ def read_external(path: Path) -> list[External]:
         lines = path.read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"{path} cannot be read: {error}") from error
-    found = []
+    results = []
     for number, text in enumerate(lines, 1):
         if not text.strip():
             continue
@@ -37,15 +37,15 @@ def read_external(path: Path) -> list[External]:
             raise UserError(f"{path}:{number}: {error}") from error
         if not re.fullmatch(ID_PATTERN, line.competition_id):
             raise UserError(f"{path}:{number}: {line.competition_id!r} is not the id of a competition")
-        code, logs = (path.parent / each if each else None for each in (line.code_path, line.logs_path))
-        for place in (code, logs):
-            if place is not None and not place.exists():
-                raise UserError(f"{path}:{number}: {place} does not exist")
+        code, logs = (path.parent / relative if relative else None for relative in (line.code_path, line.logs_path))
+        for path_of_line in (code, logs):
+            if path_of_line is not None and not path_of_line.exists():
+                raise UserError(f"{path}:{number}: {path_of_line} does not exist")
         submission = path.parent / line.submission_path if line.submission_path else None
-        found.append(External(line.competition_id, submission, code, logs, line.run_id))
-    if not found:
+        results.append(External(line.competition_id, submission, code, logs, line.run_id))
+    if not results:
         raise UserError(f"{path} has no submissions")
-    return found
+    return results
 
 
 def write_csv(folder: Path, name: str, rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> Path:
@@ -60,7 +60,7 @@ def write_csv(folder: Path, name: str, rows: Sequence[Mapping[str, Any]], column
 
 def shares(rows: Sequence[Mapping[str, Any]], key: str, runs: int) -> list[dict[str, Any]]:
     """One row per value of `key`: the number of runs with such a row, and their share of `runs`."""
-    found: dict[str, set[str]] = {}
+    run_ids: dict[str, set[str]] = {}
     for row in rows:
-        found.setdefault(str(row[key]), set()).add(str(row["run_id"]))
-    return [{key: value, "runs": len(ids), "share": len(ids) / runs} for value, ids in sorted(found.items())]
+        run_ids.setdefault(str(row[key]), set()).add(str(row["run_id"]))
+    return [{key: value, "runs": len(ids), "share": len(ids) / runs} for value, ids in sorted(run_ids.items())]

@@ -57,31 +57,31 @@ def command(
     from storage.upkeep import gc
 
     store, settings = storage.open(), get_settings()
-    found = gc.everything(store) if raw or edition or old or orphans else []
+    contents = gc.everything(store) if raw or edition or old or orphans else []
     steps: list[Iterable[DiskUsage]] = []
     if old:
-        steps.append(gc.old_datasets(store, found, edition, dry))
+        steps.append(gc.old_datasets(store, contents, edition, dry))
     elif edition:
-        steps.append(gc.edition_datasets(store, found, edition, dry))
+        steps.append(gc.edition_datasets(store, contents, edition, dry))
     if raw:
-        steps.append(gc.raw_archives(store, found, dry))
+        steps.append(gc.raw_archives(store, contents, dry))
     if orphans:
-        steps += [gc.orphans(store, found, dry), _folders_of_runs(store, dry)]
+        steps += [gc.orphans(store, contents, dry), _folders_of_runs(store, dry)]
     if copies:
         cache = Cache(settings.scratch / "cache", settings.cache_limit)
         steps.append(gc.local_copies(cache, settings.scratch, dry))
-    gone = 0
+    freed_bytes = 0
     for step in steps:
-        for each in step:
-            kept = each.state == "in use"
-            done = "kept" if kept else "would remove" if dry else "removed"
-            answer({"done": done, "kind": each.kind, "name": each.name, "state": each.state, "bytes": each.bytes})
-            if kept:
-                say(f"kept {each.kind} {each.name}: in use")
+        for usage in step:
+            in_use = usage.state == "in use"
+            done = "kept" if in_use else "would remove" if dry else "removed"
+            answer({"done": done, "kind": usage.kind, "name": usage.name, "state": usage.state, "bytes": usage.bytes})
+            if in_use:
+                say(f"kept {usage.kind} {usage.name}: in use")
                 continue
-            gone += each.bytes
-            say(f"{done} {each.kind} {each.name} {each.state}, {size(each.bytes)}")
-    say(f"{size(gone)} {'would be freed' if dry else 'freed'}")
+            freed_bytes += usage.bytes
+            say(f"{done} {usage.kind} {usage.name} {usage.state}, {size(usage.bytes)}")
+    say(f"{size(freed_bytes)} {'would be freed' if dry else 'freed'}")
     return 0
 
 

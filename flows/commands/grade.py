@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from grading.workers import GradingLimits
     from storage.store import Store
 
-_FREE_MEMORY = 2 << 30
-"""Bytes for each grading process: of the graders in the catalog, none takes more than half of it at its real size."""
-_COMMENTS = (b"#", b"//")  # how lines of the file begin that are not read
+_FREE_MEMORY_BYTES = 2 << 30
+"""Free memory for each grading process. With the real data, no grader in the catalog takes more than half of it."""
+_COMMENT_MARKS = (b"#", b"//")  # lines that begin so are not read
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class ProcessOptions:
             return self.workers
         import psutil
 
-        return max(1, min(os.cpu_count() or 1, psutil.virtual_memory().available // _FREE_MEMORY))
+        return max(1, min(os.cpu_count() or 1, psutil.virtual_memory().available // _FREE_MEMORY_BYTES))
 
     def limits(self) -> GradingLimits:
         """The limits of a grading process."""
@@ -122,17 +122,19 @@ def command(
     store = storage.open()
     grades: dict[int, Grade] = {}
     for dataset in dict.fromkeys(_made_on(line, grading.edition) for line in items.values()):
-        own = {number: line for number, line in items.items() if _made_on(line, grading.edition) == dataset}
+        lines_of_dataset = {
+            number: line for number, line in items.items() if _made_on(line, grading.edition) == dataset
+        }
         try:
-            found = _grade(dataset, own, store, fetch_urls, processes, grading)
-            grades |= found
-            failed += len(own) - len(found)
+            grades_of_dataset = _grade(dataset, lines_of_dataset, store, fetch_urls, processes, grading)
+            grades |= grades_of_dataset
+            failed += len(lines_of_dataset) - len(grades_of_dataset)
         except Exception as error:
             if cause_of(error).fault == "program":
                 raise
-            for number in own:
+            for number in lines_of_dataset:
                 click.echo(f"line {number}: {explain(error)}", err=True)
-            failed += len(own)
+            failed += len(lines_of_dataset)
     failed += sum(grade.outcome == "failed" for grade in grades.values())
     output_dir.mkdir(parents=True, exist_ok=True)
     target = output_dir / f"{datetime.now(UTC):%Y-%m-%dT%H-%M-%S-%Z}_grading_report.json"
@@ -149,7 +151,7 @@ def _items(path: Path) -> tuple[dict[int, Line], int]:
     """The lines by number, and how many are unusable."""
     items, failed = {}, 0
     for number, raw in enumerate(path.read_bytes().splitlines(), 1):
-        if not raw.strip() or raw.lstrip(b"\xef\xbb\xbf \t").startswith(_COMMENTS):
+        if not raw.strip() or raw.lstrip(b"\xef\xbb\xbf \t").startswith(_COMMENT_MARKS):
             continue
         try:
             items[number] = parse_line(raw.decode("utf-8-sig", "replace"))
@@ -198,7 +200,7 @@ def _grade(
             try:
                 path = fetch(line.submission_path)
                 path = path and followed(path, store)
-            except (UserError, OSError) as error:  # one line's file is no other's
+            except (UserError, OSError) as error:  # the other lines are not affected
                 click.echo(f"line {number}: {error}", err=True)
                 continue
             order.append(number)

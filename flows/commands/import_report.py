@@ -24,8 +24,8 @@ from flows.commands.options import StoreOptions, takes
 if TYPE_CHECKING:
     from grading.report import CompetitionReport
 
-_LONGEST_ID = 100
-_YEARS = (1970, 2200)  # tables count nanoseconds in 64 bits
+_MAX_ID_LENGTH = 100
+_FIRST_AND_LAST_YEAR = (1970, 2200)  # tables count nanoseconds in 64 bits
 
 
 @click.command("import-report")
@@ -72,8 +72,8 @@ def command(
     if group_exists(store, check_run_group(run_group)):
         raise UserError(f"group {run_group!r} exists already; choose another name")
     next_seed: Counter[str] = Counter()
-    for number, (path, found) in enumerate(reports):
-        for report in found:
+    for number, (path, competition_reports) in enumerate(reports):
+        for report in competition_reports:
             name = report.competition_id
             # A file that leaves a competition out must not shift the seeds of the files that follow.
             seed = next_seed[name] if seeds == "compact" else max(number, next_seed[name])
@@ -96,7 +96,7 @@ def command(
     write_tables(store, run_group)
     write_report(store, [run_group])
     count = max(next_seed.values(), default=0)
-    total = sum(len(found) for _, found in reports)
+    total = sum(len(competition_reports) for _, competition_reports in reports)
     click.echo(f"{run_group}: {counted(total, 'report')} as {counted(count, 'seed')}")
 
 
@@ -104,41 +104,43 @@ def _read(path: Path) -> list[CompetitionReport]:
     """The competition reports of a published file, in which Python may have written NaN."""
     from grading.report import CompetitionReport
 
-    known = set(CompetitionReport.model_fields)
+    field_names = set(CompetitionReport.model_fields)
     try:
         items: list[dict[str, Any]] = read_json(path)["competition_reports"]
-        found = [CompetitionReport.model_validate({k: v for k, v in item.items() if k in known}) for item in items]
+        reports = [
+            CompetitionReport.model_validate({k: v for k, v in item.items() if k in field_names}) for item in items
+        ]
     except ValidationError as error:
         raise UserError(f"{path} is not a grading report: {one_line(error)}") from error
     except (KeyError, TypeError, AttributeError) as error:
         raise UserError(f"{path} is not a grading report: it has no competition_reports") from error
-    if not found:
+    if not reports:
         raise UserError(f"{path} has no competition_reports to import")
-    for report in found:
+    for report in reports:
         if wrong := _wrong(report):
             raise UserError(f"{path} is not a grading report: {wrong}")
-    return found
+    return reports
 
 
 def _wrong(report: CompetitionReport) -> str | None:
-    """What makes a well-formed report impossible to store or to compare; None for a sound one."""
+    """Why a well-formed report cannot be stored or compared; None if it can."""
     name = report.competition_id
-    if len(name) > _LONGEST_ID or not re.fullmatch(ID_PATTERN, name):
-        return f"{name[:_LONGEST_ID]!r} is not the id of a competition"
+    if len(name) > _MAX_ID_LENGTH or not re.fullmatch(ID_PATTERN, name):
+        return f"{name[:_MAX_ID_LENGTH]!r} is not the id of a competition"
     limits = {part: getattr(report, f"{part}_threshold") for part in ("gold", "silver", "bronze", "median")}
     if wrong := [part for part, limit in limits.items() if not math.isfinite(limit)]:
         return f"{name} has no finite {wrong[0]}_threshold"
     if not is_text(report.submission_path or ""):
-        return f"the submission_path of {name} is no text"  # half a character, which no other program reads
-    if not _YEARS[0] <= report.created_at.year <= _YEARS[1]:
+        return f"the submission_path of {name} is no text"  # half of a surrogate pair, which other programs cannot read
+    if not _FIRST_AND_LAST_YEAR[0] <= report.created_at.year <= _FIRST_AND_LAST_YEAR[1]:
         return f"{name} was created in the year {report.created_at.year}"
     return None
 
 
-def _run_id(report: CompetitionReport, otherwise: str) -> str:
+def _run_id(report: CompetitionReport, default: str) -> str:
     """The name of the published run, `<competition>_<something>`, if it is part of the submission's path."""
     parts = Path(report.submission_path or "").parts
-    return next((part for part in parts if part.startswith(f"{report.competition_id}_")), otherwise)
+    return next((part for part in parts if part.startswith(f"{report.competition_id}_")), default)
 
 
 def _facts(competition_id: str) -> tuple[str, str]:

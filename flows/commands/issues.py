@@ -26,26 +26,26 @@ def command(ids: tuple[str, ...], edition: Edition | None, severity: Severity | 
     submission passes), noise (scores are higher, lower or less certain than they should be), cosmetic.
     """
     facts = [registry.get(name).facts for name in (registry.select(ids) if ids else registry.list())]
-    found = [
-        (each, issue)
-        for each in facts
-        for issue in each.issues("v1")
+    listed_issues = [
+        (competition_facts, issue)
+        for competition_facts in facts
+        for issue in competition_facts.issues("v1")
         if issue.open_in(edition or "v1") and severity in (None, issue.severity)
     ]
     if as_json:
-        for each, issue in found:
-            click.echo(plain_json.dumps(_row(each, issue)))
+        for competition_facts, issue in listed_issues:
+            click.echo(plain_json.dumps(_row(competition_facts, issue)))
         return
-    shown = None
-    for each, issue in found:
-        if each.id != shown:
-            shown = each.id
-            click.echo(click.style(each.id, bold=True))
+    shown_id = None
+    for competition_facts, issue in listed_issues:
+        if competition_facts.id != shown_id:
+            shown_id = competition_facts.id
+            click.echo(click.style(competition_facts.id, bold=True))
         needs = ", needs agents without network" if issue.needs else ""
         click.echo(f"  {issue.id}: {issue.severity}, {issue.v2} in v2{needs}")
         click.echo(textwrap.indent(textwrap.fill(issue.about, 110), "    "))
-    kept = sum(issue.v2 == "kept" for _, issue in found)
-    click.echo(f"issues: {len(found)}; v2 fixes {len(found) - kept} and keeps {kept}")
+    kept_count = sum(issue.v2 == "kept" for _, issue in listed_issues)
+    click.echo(f"issues: {len(listed_issues)}; v2 fixes {len(listed_issues) - kept_count} and keeps {kept_count}")
 
 
 def _row(facts: CompetitionFacts, issue: KnownIssue) -> dict[str, Any]:

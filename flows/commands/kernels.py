@@ -52,7 +52,7 @@ def command(
 
     recorded = read_references(references) if references is not None else None
     if competition_id is not None and selection:
-        raise UserError(_WHICH)
+        raise UserError(_SELECTION_ERROR)
     if competition_id is not None:
         names = [competition_id]
     elif selection:
@@ -60,7 +60,7 @@ def command(
     elif recorded is not None:
         names = sorted(recorded)
     else:
-        raise UserError(_WHICH)
+        raise UserError(_SELECTION_ERROR)
     for name in names:
         if registry.get(name).facts.source != "kaggle":
             raise UserError(f"{name} is not on Kaggle: it has no public notebooks")
@@ -81,23 +81,23 @@ def command(
     failed = 0
     for name in names:
         try:
-            kernels, others = pull(name)
+            kernels, different_count = pull(name)
         except UserError as error:
             if len(names) == 1:
                 raise
             failed += 1
             report(f"{name}: {explain(error)}")
             continue
-        failed += others > 0
+        failed += different_count > 0
         for kernel in kernels:
             click.echo(f"{kernel.votes:6} votes  {kernel.ref}")
-        differ = f", {others} not as recorded" if others else ""
+        differ = f", {different_count} not as recorded" if different_count else ""
         click.echo(f"{counted(len(kernels), 'notebook')} in {store.shown(store.url('kernels', name))}{differ}")
     if written is not None:
-        known = [each for name in names for each in references_of(store, name)]
-        write_references(written, known)
-        click.echo(f"{counted(len(known), 'reference')} in {written}")
+        stored_references = [reference for name in names for reference in references_of(store, name)]
+        write_references(written, stored_references)
+        click.echo(f"{counted(len(stored_references), 'reference')} in {written}")
     return 1 if failed else 0
 
 
-_WHICH = "name a competition, or select several with -c, --list, --split, --lite or --all"
+_SELECTION_ERROR = "name a competition, or select several with -c, --list, --split, --lite or --all"

@@ -72,10 +72,10 @@ def refresh_leaderboard(competition: Competition, storage: StoreOptions) -> None
     store.require_usable()
     teams = leaderboard.fetch_leaderboard(facts.id, get_settings().network_timeout)
     scores = [team.score for team in teams if team.score is not None]
-    found, percentiles = compare(scores, facts), compare_percentiles(scores, facts)
+    figures, percentiles = compare(scores, facts), compare_percentiles(scores, facts)
     url = leaderboard.write_leaderboard(store, facts.id, teams)
     click.echo("  Kaggle now")
-    for figure in found:
+    for figure in figures:
         _show(figure, f"{figure.name:7}")
     if percentiles:
         same = sum(figure.same for figure in percentiles)
@@ -91,6 +91,6 @@ def refresh_leaderboard(competition: Competition, storage: StoreOptions) -> None
 
 
 def _show(figure: Figure, label: str) -> None:
-    whole = figure.name == "teams"
-    fetched, stored = (f"{value:.0f}" if whole else f"{value:.5f}" for value in (figure.fetched, figure.stored))
+    is_count = figure.name == "teams"
+    fetched, stored = (f"{value:.0f}" if is_count else f"{value:.5f}" for value in (figure.fetched, figure.stored))
     click.echo(f"    {label} {fetched:>11}  {'same' if figure.same else f'differs from the stored {stored}'}")

@@ -22,9 +22,9 @@ from storage.runs.records import RunRecord
 from tasks.wiring.in_progress import in_progress
 
 _POLL_SECONDS = 0.25
-_REMOTE_SECONDS = 2.0
-_STATE_EVERY = 10  # looks: whether anybody waits for the run takes several requests
-_CHUNK = 1 << 20
+_REMOTE_POLL_SECONDS = 2.0
+_POLLS_PER_STATE_CHECK = 10  # a check whether anybody waits for the run takes several requests
+_CHUNK_BYTES = 1 << 20
 
 
 @click.command("logs")
@@ -51,44 +51,48 @@ def command(run: str, follow: bool, storage: StoreOptions) -> None:
 def _print_remote(folder: RunFolder, follow: bool) -> None:
     """Print the log of a finished run, or of one that is in progress on another machine."""
     reader, decoder = LiveReader(folder), codecs.getincrementaldecoder("utf-8")("replace")
-    before = folder.read_run()
-    begun = reader.more()
-    if before is not None and not begun:
-        return _print_stored(folder, before, 0)
-    if not begun and _state(folder) is None:
+    record_at_start = folder.read_run()
+    first_bytes = reader.more()
+    if record_at_start is not None and not first_bytes:
+        return _print_stored(folder, record_at_start, 0)
+    if not first_bytes and _state(folder) is None:
         raise unknown_run(folder.store, folder)
-    click.echo(decoder.decode(begun), nl=False)
-    looks = 0
+    click.echo(decoder.decode(first_bytes), nl=False)
+    polls = 0
     while follow:
         record = folder.read_run()
-        if record is not None and record != before:
+        if record is not None and record != record_at_start:
             return _print_stored(folder, record, reader.of_last_try)
         click.echo(decoder.decode(reader.more()), nl=False)
-        looks += 1
-        if looks % _STATE_EVERY == 0 and _state(folder) in (None, "interrupted") and folder.read_run() == before:
+        polls += 1
+        if (
+            polls % _POLLS_PER_STATE_CHECK == 0
+            and _state(folder) in (None, "interrupted")
+            and folder.read_run() == record_at_start
+        ):
             raise UserError(f"run {folder.name} is interrupted: the command that started it continues it")
-        time.sleep(_REMOTE_SECONDS)
+        time.sleep(_REMOTE_POLL_SECONDS)
     return None
 
 
 def _state(folder: RunFolder) -> str | None:
-    found = (each for each in in_progress(folder.store, folder.run_group) if each.folder == folder)
-    return next((each.state for each in found), None)
+    runs = (run for run in in_progress(folder.store, folder.run_group) if run.folder == folder)
+    return next((run.state for run in runs), None)
 
 
 def live_run(scratch: Path, run_id: str) -> control.Layout | None:
     """The run on this machine that has not ended yet: the latest one if runs of several stores have the same id."""
-    found = []
+    started_layouts = []
     for path in (scratch / "runs").glob("*/control/task.json"):
         layout = control.Layout(path.parents[1])
         task = control.read(path, control.Task)
         if task is not None and task.run_id == run_id and not _ended(layout):
-            found.append((path.stat().st_mtime, layout))
-    return max(found, key=lambda each: each[0])[1] if found else None
+            started_layouts.append((path.stat().st_mtime, layout))
+    return max(started_layouts, key=lambda item: item[0])[1] if started_layouts else None
 
 
 def _ended(layout: control.Layout) -> bool:
-    """Whether nothing more will be logged: the outcome is written, the run is gone, or its supervisor has died."""
+    """Whether nothing more will be logged: the outcome is written, the folder is removed, or the supervisor is dead."""
     if layout.outcome.exists() or not layout.control.exists():
         return True
     supervisor = control.read(layout.supervisor, control.Supervisor)
@@ -99,10 +103,10 @@ def _print_live(layout: control.Layout, follow: bool) -> None:
     follower = Follower(layout.log, 0, click.echo)
     try:
         while True:
-            # Checked before reading, so that everything that was logged before the end is read.
-            over = not follow or _ended(layout)
-            follower.forward(last=over)
-            if over:
+            # The end is checked before reading, so that everything that was logged before it is read.
+            has_ended = not follow or _ended(layout)
+            follower.forward(last=has_ended)
+            if has_ended:
                 return
             time.sleep(_POLL_SECONDS)  # polling, because there is no portable event for writes by another process
     finally:
@@ -116,7 +120,7 @@ def _print_stored(folder: RunFolder, record: RunRecord, offset: int) -> None:
     try:
         with store.top.fs.open(store.top.path(store.relative(url)), "rb") as file:
             file.seek(offset)
-            while chunk := file.read(_CHUNK):
+            while chunk := file.read(_CHUNK_BYTES):
                 click.echo(decoder.decode(chunk), nl=False)
     except FileNotFoundError as error:
         raise UserError(f"run {folder.name} left no log at {url}") from error

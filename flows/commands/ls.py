@@ -65,11 +65,12 @@ def readable(store: Store) -> Store:
 def _groups(store: Store) -> list[dict[str, Any]]:
     """One row per run group, sorted by name."""
     finished, begun = folders_with_each(store, [RUN, FILE])
-    going = in_progress(store, begun=begun)
-    found: dict[str, list[RunRecord]] = {each.run_group: [] for each in (*finished, *(each.folder for each in going))}
-    for run in read_runs(store, finished, skip_invalid=True):
-        found[run.folder.run_group].append(run.record)
-    if not found:
+    live_runs = in_progress(store, begun=begun)
+    folders = (*finished, *(run.folder for run in live_runs))
+    records_of_groups: dict[str, list[RunRecord]] = {folder.run_group: [] for folder in folders}
+    for stored_run in read_runs(store, finished, skip_invalid=True):
+        records_of_groups[stored_run.folder.run_group].append(stored_run.record)
+    if not records_of_groups:
         raise UserError(f"no runs in {store.root}; create some with: {advised('mlebench run', store)}")
     return [
         {
@@ -78,18 +79,18 @@ def _groups(store: Store) -> list[dict[str, Any]]:
             "agents": sorted({record.agent for record in records}),
             "last_finished": max((record.finished_at for record in records if record.finished_at), default=None),
             "cost_usd": sum(record.gateway_cost_usd or 0.0 for record in records),
-            "in_progress": Counter(each.state for each in going if each.folder.run_group == group),
+            "in_progress": Counter(run.state for run in live_runs if run.folder.run_group == group),
         }
-        for group, records in sorted(found.items())
+        for group, records in sorted(records_of_groups.items())
     ]
 
 
 def _runs(store: Store, run_group: str) -> list[dict[str, Any]]:
     """One row per run of the group: finished ones, then those in progress."""
     finished, begun = folders_with_each(store, [RUN, FILE], run_group)
-    going = in_progress(store, run_group, begun)
+    live_runs = in_progress(store, run_group, begun)
     runs = read_runs(store, finished, skip_invalid=False)
-    if not runs and not going:
+    if not runs and not live_runs:
         raise no_runs(store, run_group, "finished runs")
     rows: list[dict[str, Any]] = []
     for run, grade in zip(runs, grades_of(store, runs), strict=True):
@@ -112,20 +113,20 @@ def _runs(store: Store, run_group: str) -> list[dict[str, Any]]:
         )
     rows += [
         {
-            "run": each.folder.name,
-            "status": each.state,
-            "seconds": each.seconds,
+            "run": live_run.folder.name,
+            "status": live_run.state,
+            "seconds": live_run.seconds,
             "outcome": None,
             "score": None,
             "medal": None,
-            "host": each.host,
-            "gpus": each.gpus,
-            "tries": each.tries,
-            "resumed": each.resumed,
+            "host": live_run.host,
+            "gpus": live_run.gpus,
+            "tries": live_run.tries,
+            "resumed": live_run.resumed,
             "cost_usd": None,
             "cells": ("-", "-"),
         }
-        for each in going
+        for live_run in live_runs
     ]
     return rows
 
@@ -152,8 +153,8 @@ def _lines_of_runs(rows: list[dict[str, Any]]) -> list[tuple[str, ...]]:
     for row in rows:
         seconds = "-" if row["seconds"] is None else f"{row['seconds']:.0f}"
         tries = "-" if row["tries"] is None else f"{row['tries']}{', resumed' if row['resumed'] else ''}"
-        where = (row["host"] or "-", str(row["gpus"] or "-"), tries, _dollars(row["cost_usd"]))
-        lines.append((row["run"], row["status"] or "-", seconds, *row["cells"], *where))
+        placement = (row["host"] or "-", str(row["gpus"] or "-"), tries, _dollars(row["cost_usd"]))
+        lines.append((row["run"], row["status"] or "-", seconds, *row["cells"], *placement))
     return _with_values(lines, 5)
 
 
@@ -163,7 +164,7 @@ def _dollars(amount: float | None) -> str:
 
 def _with_values(lines: list[tuple[str, ...]], always: int) -> list[tuple[str, ...]]:
     """The lines without columns in which no line has a value, apart from the first ones."""
-    kept = [
+    shown_columns = [
         column for column in range(len(lines[0])) if column < always or any(line[column] != "-" for line in lines[1:])
     ]
-    return [tuple(line[column] for column in kept) for line in lines]
+    return [tuple(line[column] for column in shown_columns) for line in lines]

@@ -68,8 +68,8 @@ def command(
             raise no_runs(store, str(run_group), "finished runs")
     output.parent.mkdir(parents=True, exist_ok=True)
     output.write_text("".join(line.model_dump_json(exclude_unset=True) + "\n" for line in lines), "utf-8")
-    made = sum(line.submission_path is not None for line in lines)
-    click.echo(f"{output}: {counted(len(lines), 'run')}, {made} with a submission")
+    submission_count = sum(line.submission_path is not None for line in lines)
+    click.echo(f"{output}: {counted(len(lines), 'run')}, {submission_count} with a submission")
 
 
 def _published(metadata: Path, logs: str, code: str) -> Iterator[Line]:

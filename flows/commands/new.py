@@ -31,9 +31,9 @@ def command(competition_id: str, into: Path) -> None:
     if not re.fullmatch(ID_PATTERN, competition_id):
         raise UserError(f"{competition_id!r} is not an id: use letters, digits and dashes, as in my-competition")
     folder = into.expanduser().resolve() / competition_id
-    known = registry.folders().get(competition_id)
-    if known:
-        raise UserError(f"competition {competition_id!r} already exists: {known}")
+    existing_folder = registry.folders().get(competition_id)
+    if existing_folder:
+        raise UserError(f"competition {competition_id!r} already exists: {existing_folder}")
     if folder.exists():
         raise UserError(f"{folder} exists already; choose another id, or another directory with --into")
     create_folder(TEMPLATE, folder, ["__pycache__"])
@@ -43,9 +43,9 @@ def command(competition_id: str, into: Path) -> None:
         text = text.replace("my-competition", competition_id).replace("My competition", title)
         (folder / name).write_text(text, "utf-8")
     click.echo(f"Created {folder}. It works as it is; next:")
-    places = [str(place) for place in get_settings().competitions]
-    if not any(Path(place).expanduser().resolve() == folder.parent for place in places):
-        click.echo(f"  export MLEBENCH_COMPETITIONS={os.pathsep.join([*places, str(folder.parent)])}")
+    competition_dirs = [str(directory) for directory in get_settings().competitions]
+    if not any(Path(directory).expanduser().resolve() == folder.parent for directory in competition_dirs):
+        click.echo(f"  export MLEBENCH_COMPETITIONS={os.pathsep.join([*competition_dirs, str(folder.parent)])}")
     click.echo(f"  mlebench check {competition_id}")
     click.echo(f"  mlebench run -c {competition_id} --agent baseline")
     click.echo("Then change bundle.py (or take a download with --raw-dir), prepare.py, grade.py, description.md and")

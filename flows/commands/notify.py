@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from prefect.blocks.abstract import NotificationBlock
 
-_BLOCK = "mlebench"
+_BLOCK_NAME = "mlebench"
 
 
 @click.command("notify")
@@ -32,8 +32,8 @@ def command(
     Sets up automations on the Prefect server, which send the messages with one of its notification blocks, and sends a
     first message. Calling it again replaces the receiver.
     """
-    chosen = [bool(each) for each in (slack, webhook, mail, block, off)]
-    if sum(chosen) != 1:
+    choices = [bool(choice) for choice in (slack, webhook, mail, block, off)]
+    if sum(choices) != 1:
         raise click.UsageError("choose one of --slack, --webhook, --mail, --block and --off")
     from flows.fleet import notifications
     from flows.fleet.queues import require_server
@@ -43,21 +43,21 @@ def command(
         click.echo(f"{notifications.remove()} notifications removed")
         return 0
     if block:
-        found, document = _loaded(block)
+        notification_block, document = _loaded(block)
     else:
-        found = _block(slack, webhook, mail, sender)
-        document = cast("UUID", found.save(_BLOCK, overwrite=True))
+        notification_block = _block(slack, webhook, mail, sender)
+        document = cast("UUID", notification_block.save(_BLOCK_NAME, overwrite=True))
     try:
-        with found.raise_on_failure():
-            _ = found.notify(
+        with notification_block.raise_on_failure():
+            _ = notification_block.notify(
                 "This is a test: mlebench will write here when a run group has finished, when a nightly fails or its "
                 "scores move, and when a host falls silent.",
                 "mlebench: notifications are set up",
             )
-    except Exception as error:  # of whatever library sends
+    except Exception as error:  # each library that sends has its own errors
         raise UserError(f"the first message could not be sent, nothing was set up: {error}") from error
-    for each in notifications.set_up(document):
-        click.echo(f"notifies of {each}")
+    for subject in notifications.set_up(document):
+        click.echo(f"notifies of {subject}")
     return 0
 
 
@@ -69,7 +69,9 @@ def _block(slack: str | None, webhook: str | None, mail: tuple[str, ...], sender
         return SlackWebhook(url=SecretStr(slack))
     if webhook:
         content = {"subject": "{{subject}}", "body": "{{body}}"}
-        return CustomWebhookNotificationBlock(name=_BLOCK, url=webhook, json_data=content, headers=None, cookies=None)
+        return CustomWebhookNotificationBlock(
+            name=_BLOCK_NAME, url=webhook, json_data=content, headers=None, cookies=None
+        )
     key = os.environ.get("SENDGRID_API_KEY")
     if not sender or not key:
         raise click.UsageError("--mail needs --sender ADDRESS, and SENDGRID_API_KEY in the environment")
@@ -82,11 +84,11 @@ def _loaded(name: str) -> tuple[NotificationBlock, UUID]:
     from prefect.blocks.core import Block
 
     try:
-        found = Block.load(name)
+        notification_block = Block.load(name)
     except ValueError as error:
         raise UserError(f"the Prefect server has no block {name!r}; `prefect block ls` lists them") from error
-    if not isinstance(found, NotificationBlock):
+    if not isinstance(notification_block, NotificationBlock):
         raise UserError(f"block {name!r} cannot notify; `prefect block ls` lists the blocks of the server")
-    document = found._block_document_id
+    document = notification_block._block_document_id
     assert document is not None
-    return found, document
+    return notification_block, document

@@ -34,12 +34,12 @@ class _Size(click.ParamType):
         from pydantic import ByteSize, TypeAdapter, ValidationError
 
         try:
-            found = int(TypeAdapter(ByteSize).validate_python(value))
+            size = int(TypeAdapter(ByteSize).validate_python(value))
         except ValidationError:
-            found = 0
-        if found <= 0:
+            size = 0
+        if size <= 0:
             self.fail(f"{value!r} is not a size such as 64GB", param, ctx)
-        return found
+        return size
 
 
 SIZE = _Size()
@@ -106,12 +106,12 @@ class GroupedCommand(click.Command):
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options into the formatter."""
         sections: dict[str, list[tuple[str, str]]] = {}
-        for each in self.get_params(ctx):
-            line = each.get_help_record(ctx)
+        for parameter in self.get_params(ctx):
+            line = parameter.get_help_record(ctx)
             if line is not None:
-                sections.setdefault(getattr(each, "title", "") or "Other options", []).append(line)
-        others = sections.pop("Other options", [])
-        for title, lines in [*sections.items(), ("Other options", others)]:
+                sections.setdefault(getattr(parameter, "title", "") or "Other options", []).append(line)
+        other_options = sections.pop("Other options", [])
+        for title, lines in [*sections.items(), ("Other options", other_options)]:
             with formatter.section(title):
                 formatter.write_dl(lines)
 
@@ -134,19 +134,19 @@ def takes(**groups: type[Any]) -> Callable[[Callable[..., Any]], Callable[..., A
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(function)
-        def call(**given: Any) -> Any:
+        def call(**parameters: Any) -> Any:
             values = {
-                name: group(**{each.name: given.pop(each.name) for each in fields(group)})
+                name: group(**{field.name: parameters.pop(field.name) for field in fields(group)})
                 for name, group in groups.items()
             }
-            return function(**given, **values)
+            return function(**parameters, **values)
 
         decorated: Callable[..., Any] = call
         for group in reversed(groups.values()):
             hints = get_type_hints(group, include_extras=True)
-            for each in reversed(fields(group)):
-                (found,) = (part for part in hints[each.name].__metadata__ if isinstance(part, Option))
-                decorated = found.named(each.name, each.default, getattr(group, "TITLE", ""))(decorated)
+            for field in reversed(fields(group)):
+                (annotation,) = (part for part in hints[field.name].__metadata__ if isinstance(part, Option))
+                decorated = annotation.named(field.name, field.default, getattr(group, "TITLE", ""))(decorated)
         return decorated
 
     return decorate
@@ -173,17 +173,17 @@ RAW_DIR = option(
 
 
 def _ids_in(path: Path) -> list[str]:
-    """The competition ids in a text file. Raises `UserError` if it is none, or empty."""
+    """The competition ids in a text file. Raises `UserError` if it cannot be read, or is empty."""
     try:
-        found = path.read_text("utf-8").split()
+        ids = path.read_text("utf-8").split()
     except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is no text"
+        reason = error.strerror if isinstance(error, OSError) else "it is no text"
         raise UserError(
-            f"--list {path} cannot be read ({why}); it must be a text file with one competition id per line"
+            f"--list {path} cannot be read ({reason}); it must be a text file with one competition id per line"
         ) from error
-    if not found:
+    if not ids:
         raise UserError(f"--list {path} is empty; it must be a text file with one competition id per line")
-    return found
+    return ids
 
 
 @dataclass(frozen=True)
@@ -276,7 +276,7 @@ class StoreOptions:
     ] = None
 
     def open_usable(self) -> Store:
-        """The same, if it can be written. What is waited for is said. Raises `StoreError`."""
+        """Open the store, and check that it can be written. Prints what it waits for. Raises `StoreError`."""
         store = self.open()
         store.require_usable(on_wait=lambda text: click.echo(f"waiting {text}", err=True))
         return store
@@ -319,19 +319,19 @@ def create_folder(template: Path, folder: Path, ignored: Iterable[str]) -> None:
 
     try:
         shutil.copytree(template, folder, ignore=shutil.ignore_patterns(*ignored))
-    except OSError as error:  # of copytree, some have no text but a list
-        why = error.strerror or "not all files can be written"
-        raise UserError(f"{folder} cannot be created: {why}; choose another directory with --into") from error
+    except OSError as error:  # some errors of copytree have a list instead of a text
+        reason = error.strerror or "not all files can be written"
+        raise UserError(f"{folder} cannot be created: {reason}; choose another directory with --into") from error
 
 
 def raw_directory(raw_dir: Path | None) -> str | None:
     """The directory of downloads from the option or the settings, as text for the parameters of a flow."""
     from common.settings import get_settings
 
-    chosen = raw_dir or get_settings().raw_dir
-    if chosen and not chosen.expanduser().is_dir():
-        raise UserError(f"--raw-dir {chosen} is not a directory")
-    return str(chosen.expanduser().resolve()) if chosen else None
+    directory = raw_dir or get_settings().raw_dir
+    if directory and not directory.expanduser().is_dir():
+        raise UserError(f"--raw-dir {directory} is not a directory")
+    return str(directory.expanduser().resolve()) if directory else None
 
 
 def quiet_prefect() -> None:

@@ -58,16 +58,16 @@ def command(
     if submission is not None:
         from tasks.external import GROUP, external_runs
 
-        with external_runs(read_external(submission)) as own:
-            runs, rows = runs_of(own, GROUP), find_plagiarism(own, GROUP, notebooks=store)
+        with external_runs(read_external(submission)) as external_store:
+            runs, rows = runs_of(external_store, GROUP), find_plagiarism(external_store, GROUP, notebooks=store)
     else:
         runs, rows = runs_of(store, str(run_group)), find_plagiarism(store, str(run_group), against)
     for row in rows:
         if row["flagged"]:
-            where = f"{row['competition_id']}/{row['seed']} {row['file']}"
+            location = f"{row['competition_id']}/{row['seed']} {row['file']}"
             shares = (row["similarity"], row["of_file"], row["of_other"])
             figures = "{:4.0%} similar, {:4.0%} of it, {:4.0%} of the other".format(*shares)
-            say(clean(f"{figures}: {where} ~ {row['other_kind']} {row['other']}"))
+            say(clean(f"{figures}: {location} ~ {row['other_kind']} {row['other']}"))
     for name in sorted({run.record.competition_id for run in runs}):
         if registry.get(name).facts.source == "kaggle" and read_index(store, name) is None:
             click.echo(f"{name}: no notebooks to compare with; pull them with: mlebench kernels {name}", err=True)

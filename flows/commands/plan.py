@@ -29,7 +29,7 @@ _REFUSED = "refused"
 
 
 def show_plan(benchmark: Benchmark) -> int:
-    """Print what is to be done for each competition and each run, and the limits of time and cost. Changes nothing.
+    """Print the work for each competition and each run, and the limits of time and cost. Changes nothing.
 
     Returns the exit code: 1 if a run, or all of them, would be refused.
     """
@@ -64,7 +64,7 @@ def show_plan(benchmark: Benchmark) -> int:
 
 
 def _data(store: Store, request: RunRequest, name: str, raw_dir: str | None) -> dict[str, Any]:
-    """What is to be done for the data of a competition. `download_bytes` is None if the size is not known."""
+    """The work for the data of a competition. `download_bytes` is None if the size is not known."""
     from tasks.wiring.context import already_prepared, archive_needed, download_source
 
     dataset, facts = Dataset(request.edition, name), registry.get(name).facts
@@ -88,13 +88,13 @@ def _show(plan: dict[str, Any], settings: Settings, limit: float) -> None:
             if run["competition_id"] == data["competition_id"]:
                 click.echo(f"  seed {run['seed']}: {run['state']}")
                 counts[run["state"].partition(":")[0]] += 1
-    done = [f"{count} {what}" for what, count in counts.items() if not what.startswith(_TO_RUN)]
-    click.echo(", ".join([f"Run group {plan['run_group']}: {counted(plan['runs_to_do'], 'run')} to do", *done]))
+    other_counts = [f"{count} {state}" for state, count in counts.items() if not state.startswith(_TO_RUN)]
+    click.echo(", ".join([f"Run group {plan['run_group']}: {counted(plan['runs_to_do'], 'run')} to do", *other_counts]))
     downloads = [data for data in plan["competitions"] if data["download"]]
     if downloads:
         unknown = sum(download["download_bytes"] is None for download in downloads)
-        rest = f", and {unknown} of unknown size" if unknown else ""
-        click.echo(f"Download: {size(plan['download_bytes'])} from Kaggle{rest}")
+        unknown_part = f", and {unknown} of unknown size" if unknown else ""
+        click.echo(f"Download: {size(plan['download_bytes'])} from Kaggle{unknown_part}")
     if plan["runs_to_do"]:
         click.echo(
             f"Time: at most {duration(limit)} each, {settings.agents} at the same time, so at most "
@@ -116,23 +116,23 @@ def _in_words(data: dict[str, Any]) -> str:
         return "to be prepared" + (
             ", from bundled data" if data["source"] == "bundled" else ", the download is at hand"
         )
-    known = data["download_bytes"]
-    return f"to be downloaded ({size(known) if known else 'size not known'}) and prepared"
+    download_bytes = data["download_bytes"]
+    return f"to be downloaded ({size(download_bytes) if download_bytes else 'size not known'}) and prepared"
 
 
 def _dollars(settings: Settings, runs: int) -> float | None:
-    """The most that runs can spend on language models; None if nothing limits it."""
+    """The maximum cost of language models for this many runs; None if nothing limits it."""
     if not settings.providers or not runs:
         return 0.0
     return None if settings.llm_dollars is None else runs * settings.llm_dollars
 
 
-def _cost(settings: Settings, most: float | None) -> str:
+def _cost(settings: Settings, max_dollars: float | None) -> str:
     if not settings.providers:
         return "nothing for language models: MLEBENCH_PROVIDERS names none"
-    if most is None:
+    if max_dollars is None:
         return "no limit in dollars for language models: MLEBENCH_LLM_DOLLARS sets one for each run"
-    return f"at most ${settings.llm_dollars:,.2f} each for language models, so at most ${most:,.2f}"
+    return f"at most ${settings.llm_dollars:,.2f} each for language models, so at most ${max_dollars:,.2f}"
 
 
 def _so_far(store: Store, request: RunRequest) -> dict[str, Any] | None:
@@ -158,6 +158,6 @@ def _state(context: RunContext, attempt: Attempt) -> str:
             return f"{_REFUSED}: {error}"
     record = finished_run(context.store, attempt)
     if record is None:
-        before = attempt_folder(context.store, attempt).read_run()
-        return f"{_TO_RUN} again: it is {before.status}" if before is not None else _TO_RUN
+        earlier_run = attempt_folder(context.store, attempt).read_run()
+        return f"{_TO_RUN} again: it is {earlier_run.status}" if earlier_run is not None else _TO_RUN
     return "finished" if finished_grade(context.store, grade_request(attempt)) else "finished, to be graded"

@@ -1,4 +1,4 @@
-"""What `mlebench run` refuses before any work begins, which would otherwise fail for each run, hours later."""
+"""Checks of `mlebench run` before any work begins: without them each run would fail, hours later."""
 
 from __future__ import annotations
 
@@ -47,20 +47,20 @@ class Benchmark:
 
 
 def require_ready(benchmark: Benchmark, *, dry_run: bool = False) -> None:
-    """Raise the first refusal. A dry run changes nothing: it leaves out the checks that need the store to be written.
+    """Raise the error of the first check that fails. A dry run leaves out the checks that write to the store.
 
     Raises:
         UserError: the benchmark cannot be run; the message names the remedy.
         click.UsageError: the options allow no run at all.
     """
-    for check in _OF_THE_REQUEST if dry_run else (*_OF_THE_REQUEST, *_OF_THE_STATE):
+    for check in _REQUEST_CHECKS if dry_run else (*_REQUEST_CHECKS, *_STATE_CHECKS):
         check(benchmark)
 
 
 def refusals(benchmark: Benchmark) -> list[str]:
-    """What `run` would refuse although the request is sound, for a dry run: all of it, without writing anything."""
+    """The reasons for which `run` would refuse a valid request, for a dry run. Writes nothing."""
     texts = []
-    for check in _SHOWN_BY_DRY_RUN:
+    for check in _DRY_RUN_CHECKS:
         try:
             check(benchmark)
         except UserError as error:
@@ -87,14 +87,14 @@ def _obfuscated_descriptions(benchmark: Benchmark) -> None:
 
 def _runnable_here(benchmark: Benchmark) -> None:
     if benchmark.pool is not None:
-        return  # images and engines are those of its hosts
+        return  # the hosts of the pool have the images and engines
     context = benchmark.context
     agent = context.agent.model_copy(update={"limits": context.stated_limits})
     backends.require_runnable(agent, context.request.isolation, context.settings.allowed_hosts)
 
 
 def _agent_credentials(benchmark: Benchmark) -> None:
-    if benchmark.pool is None:  # with a pool, it is its hosts that need them
+    if benchmark.pool is None:  # with a pool, its hosts need them
         require_agent_credentials(benchmark.context, benchmark.competition_ids)
 
 
@@ -103,7 +103,7 @@ def _usable_store(benchmark: Benchmark) -> None:
 
 
 def _replaceable_runs(benchmark: Benchmark) -> None:
-    """Refuse to overwrite runs of other conditions. Each task asks the same for its own run, which may come later."""
+    """Refuse to overwrite runs of other conditions. Later, the task of each run checks the same for its run."""
     from storage.runs.folders import finished_folders
     from tasks.wiring.attempts import attempts_of, require_replaceable
 
@@ -134,13 +134,13 @@ def _server_of_the_pool(benchmark: Benchmark) -> None:
 
 
 Check = Callable[[Benchmark], None]
-_OF_THE_REQUEST: tuple[Check, ...] = (
+_REQUEST_CHECKS: tuple[Check, ...] = (
     _supported_by_backend,
     _hidden_answers,
     _obfuscated_descriptions,
     _runnable_here,
     _agent_credentials,
 )
-_OF_THE_STATE: tuple[Check, ...] = (_usable_store, _replaceable_runs, _downloads, _server_of_the_pool)
-_SHOWN_BY_DRY_RUN: tuple[Check, ...] = (_downloads, _server_of_the_pool)
-"""Without `_usable_store`, which writes. The plan has a line for each run, which says whether it is replaceable."""
+_STATE_CHECKS: tuple[Check, ...] = (_usable_store, _replaceable_runs, _downloads, _server_of_the_pool)
+_DRY_RUN_CHECKS: tuple[Check, ...] = (_downloads, _server_of_the_pool)
+"""These leave out `_usable_store`, which writes, and `_replaceable_runs`: the plan says it in the line of each run."""

@@ -111,9 +111,9 @@ def _prepare(ids: list[str], store: Store, preparation: PreparationOptions, edit
     verified = not preparation.skip_verification
 
     def done(name: str) -> bool:
-        with contextlib.suppress(Exception):  # the flow says what is wrong with this one
-            wanted = (Dataset(each, name) for each in editions)
-            return all(already_prepared(store, each, raw, verified=verified, renew=renew) for each in wanted)
+        with contextlib.suppress(Exception):  # the flow reports what is wrong with this competition
+            datasets = (Dataset(edition, name) for edition in editions)
+            return all(already_prepared(store, dataset, raw, verified=verified, renew=renew) for dataset in datasets)
         return False
 
     todo = [name for name in ids if not done(name)]
@@ -121,11 +121,11 @@ def _prepare(ids: list[str], store: Store, preparation: PreparationOptions, edit
         answer([{"kind": "outcome", "what": name, "result": "reused", "message": "prepared already"} for name in ids])
         say(f"{len(ids)} reused: all are already prepared in {store.root}")
         for name in ids:
-            if told := left_out_of(store, name, editions):
-                say(f"{name}: {told}")
+            if left_out := left_out_of(store, name, editions):
+                say(f"{name}: {left_out}")
         show_other_code(store, ids)
         return 0
-    require_downloads(store, [Dataset(each, name) for name in todo for each in editions], raw, renew=renew)
+    require_downloads(store, [Dataset(edition, name) for name in todo for edition in editions], raw, renew=renew)
     _require_room(store, todo)
     from flows.commands.session import run_flow
 
@@ -143,11 +143,11 @@ def show_other_code(store: Store, ids: Iterable[str] | None = None) -> None:
     """Print a line if datasets were made by other code than the current one; of all competitions or of some."""
     from storage.datasets.prepared import made_by_other_code
 
-    found = made_by_other_code(store, ids)
-    if found:
+    outdated = made_by_other_code(store, ids)
+    if outdated:
         say(
-            f"{len(found)} prepared by other code, used as they are: {listed(found, 5)}; "
-            f"`{renewing(found, store)}` compares them with what the current code makes"
+            f"{len(outdated)} prepared by other code, used as they are: {listed(outdated, 5)}; "
+            f"`{renewing(outdated, store)}` compares them with what the current code makes"
         )
 
 

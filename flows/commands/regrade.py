@@ -91,22 +91,22 @@ def _regrade(
     from tasks.wiring.attempts import note_in_manifest
 
     record = run.record
-    chosen = edition or record.edition
-    # `run` and `evaluate` look for the grade in the run's own edition; one in another edition has a file of its own.
-    other = None if chosen == record.edition else chosen
-    before = run.folder.read_grade(other) or run.folder.read_grade()
+    chosen_edition = edition or record.edition
+    # `run` and `evaluate` read the grade in the run's own edition. A grade in another edition has a separate file.
+    other_edition = None if chosen_edition == record.edition else chosen_edition
+    before = run.folder.read_grade(other_edition) or run.folder.read_grade()
     target = replace(run.folder, run_group=group)
     if target != run.folder:
         record = record.replace(run_group=group, submission_from=run.source)
-        other = None
-    graded, snapshots = grade_submission(run.folder.store, record, run.source, chosen, leaderboard)
+        other_edition = None
+    graded, snapshots = grade_submission(run.folder.store, record, run.source, chosen_edition, leaderboard)
     if target != run.folder:
         # In a copy, edition and dataset are those of its grade, so that it can be graded again.
         key = get_settings().ledger_key.get_secret_value()
-        copy = sign_record(record.replace(edition=chosen, dataset_key=graded.dataset_key, signature=None), key)
+        copy = sign_record(record.replace(edition=chosen_edition, dataset_key=graded.dataset_key, signature=None), key)
         head = head_of_run(copy.to_json())
         note_in_manifest(run.folder.store, group, "copied", run=f"{record.competition_id}/{record.seed}", head=head)
         target.write_run(copy)
-    target.write_snapshots(snapshots, other)
-    target.write_grade(graded, other)
+    target.write_snapshots(snapshots, other_edition)
+    target.write_grade(graded, other_edition)
     return before, graded

@@ -87,7 +87,7 @@ def command(
     from storage.writers import StoreError
     from tasks.report import write_aggregates, write_report
 
-    known, split = dict(map(_cutoff, cutoffs)), published["split"]
+    cutoff_months, split = dict(map(_cutoff, cutoffs)), published["split"]
     store = storage.open()
     groups = list(dict.fromkeys(run_groups))
     for group in groups:
@@ -100,7 +100,7 @@ def command(
         raise UserError("--num-seeds and --experiment-id need --json")
     counted = {"incomplete": incomplete, "interval": interval, "split": split}
     if out is not None:
-        click.echo(write_report(store, groups, **counted, cutoffs=known, out=out))
+        click.echo(write_report(store, groups, **counted, cutoffs=cutoff_months, out=out))
         return
     try:
         store.require_usable()
@@ -108,7 +108,7 @@ def command(
         raise UserError(f"{error}; or write the report elsewhere with --out DIR") from error
     for group in groups:
         write_aggregates(store, group, **counted)
-    click.echo(store.shown(write_report(store, groups, **counted, cutoffs=known)))
+    click.echo(store.shown(write_report(store, groups, **counted, cutoffs=cutoff_months)))
 
 
 def _cutoff(text: str) -> tuple[str, str]:
@@ -125,15 +125,18 @@ def _as_json(store: Store, groups: list[str], split: str | None, num_seeds: int 
     from grading.statistics.experiment import benchmark_splits, experiment
     from storage.tables import read_table
 
-    listed = {each: registry.list(each) for each in ([split] if split else ["low", "medium", "high", "dev", "demo"])}
-    found = []
-    for label, chosen in [(name, groups)] if name else [(group, [group]) for group in groups]:
-        grades = read_table(store, "grades", chosen)
-        for group, own in grades.groupby("run_group"):
-            one_agent(str(group), own)
-        splits = listed if split else benchmark_splits(listed, list(grades["competition_id"]))
+    ids_by_split = {
+        split_name: registry.list(split_name)
+        for split_name in ([split] if split else ["low", "medium", "high", "dev", "demo"])
+    }
+    experiments = []
+    for label, experiment_groups in [(name, groups)] if name else [(group, [group]) for group in groups]:
+        grades = read_table(store, "grades", experiment_groups)
+        for group, group_grades in grades.groupby("run_group"):
+            one_agent(str(group), group_grades)
+        splits = ids_by_split if split else benchmark_splits(ids_by_split, list(grades["competition_id"]))
         try:
-            found.append({"experiment_id": label, **experiment(grades, chosen, splits, num_seeds)})
+            experiments.append({"experiment_id": label, **experiment(grades, experiment_groups, splits, num_seeds)})
         except ValueError as error:
             raise UserError(f"{label}: {error}") from error
-    return plain_json.dumps(found, indent=2)
+    return plain_json.dumps(experiments, indent=2)

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 def nothing_to_do(benchmark: Benchmark) -> bool:
     """Whether all datasets are prepared, and all runs are finished and graded, so that a flow would reuse everything.
 
-    An examination of the runs is something to do. An error, for example of a damaged record, is the flow's to report:
-    there is something to do then.
+    An examination of the runs is work, too. Also after an error, for example of a damaged record, there is work: the
+    flow then reports the error.
     """
     from storage.dataset import Dataset
     from tasks.wiring.attempts import attempts_of, finished_run
@@ -37,7 +37,7 @@ def nothing_to_do(benchmark: Benchmark) -> bool:
 
 
 def show_reused(benchmark: Benchmark) -> int:
-    """Do what a flow does that reuses everything, and print the same; returns the exit code.
+    """Do and print the same as a flow that reuses everything; returns the exit code.
 
     The tables and the report of the group are written, because an earlier command may have been ended before that.
     """

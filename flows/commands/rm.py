@@ -27,14 +27,14 @@ def command(run_groups: tuple[str, ...], yes: bool, storage: StoreOptions) -> No
     from tasks.wiring.in_progress import in_progress
 
     store = readable(storage.open())
-    groups = [check_run_group(each) for each in dict.fromkeys(run_groups)]
+    groups = [check_run_group(name) for name in dict.fromkeys(run_groups)]
     for group in groups:
         if not parts_of(store, group):
             raise UserError(f"no run group {group!r} in {store.root}.{close_matches(group, group_names(store))}")
-        going = [each for each in in_progress(store, group) if each.state != "interrupted"]
-        if going:
+        live_runs = [run for run in in_progress(store, group) if run.state != "interrupted"]
+        if live_runs:
             stop = advised(f"mlebench cancel {group}", store)
-            raise UserError(f"{counted(len(going), 'run')} of group {group} are in progress; `{stop}` ends them")
+            raise UserError(f"{counted(len(live_runs), 'run')} of group {group} are in progress; `{stop}` ends them")
     store.require_usable()
     if not yes:
         if not sys.stdin.isatty():
@@ -42,8 +42,9 @@ def command(run_groups: tuple[str, ...], yes: bool, storage: StoreOptions) -> No
         for group in groups:
             files, used = 0, 0
             for url in parts_of(store, group):
-                found = store.top.fs.find(store.top.path(store.relative(url)), detail=True)
-                files, used = files + len(found), used + sum(each["size"] or 0 for each in found.values())
+                details_by_path = store.top.fs.find(store.top.path(store.relative(url)), detail=True)
+                files += len(details_by_path)
+                used += sum(details["size"] or 0 for details in details_by_path.values())
             click.echo(f"{group}: {counted(files, 'file')}, {size(used)}")
         if not click.confirm("Remove for good?"):
             click.echo("nothing removed")

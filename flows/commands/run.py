@@ -110,7 +110,7 @@ def _require_consistent(run: RunOptions, placing: PlacingOptions, pool: str | No
 
 
 def _configured(path: Path, run: RunOptions, isolation: IsolationOptions) -> tuple[RunOptions, IsolationOptions]:
-    """The options with what the published tool's container configuration says, where they say nothing themselves."""
+    """The options, with the values of the published tool's container configuration where none is given."""
     from flows.commands.container_config import read_container_config
 
     config = read_container_config(path)
@@ -169,7 +169,7 @@ def _hand_over(benchmark: Benchmark) -> int:
 
 
 def _run(benchmark: Benchmark, reuse: bool) -> int:
-    """Run the flow, or do what it does where everything is reused, and print the results; returns the exit code."""
+    """Run the flow, or with `reuse` do the same without it, and print the results; returns the exit code."""
     from flows.commands.results import show_results
     from flows.commands.reusing import show_reused
     from flows.commands.session import run_flow

@@ -15,7 +15,7 @@ from sandbox import backends
 from sandbox.isolation import Network
 
 RETRIED = ("crashed", "timeout", "memory", "disk", "processes")
-"""Ways in which a run can end that `--retry` takes."""
+"""The statuses of runs that `--retry` accepts."""
 
 
 class _Statuses(click.ParamType):

@@ -44,29 +44,31 @@ def run_flow(title: str, flow: Callable[[], Any], leaves_agents: bool = False, g
 
 def tell(outcomes: Sequence[Outcome]) -> int:
     """Print the outcomes and how many there are of each result; returns the exit code, 1 if one failed."""
-    counts = {result: sum(each.result == result for each in outcomes) for result in ("done", "reused", "failed")}
+    counts = {result: sum(outcome.result == result for outcome in outcomes) for result in ("done", "reused", "failed")}
     show_outcomes(outcomes)
     say(", ".join(f"{count} {result}" for result, count in counts.items() if count) or "nothing to do")
     return 1 if counts["failed"] else 0
 
 
 def show_outcomes(outcomes: Sequence[Outcome]) -> None:
-    """Print the outcomes, failures last: in a terminal those that say more than that it is done, elsewhere all."""
+    """Print the outcomes, failures last. In a terminal, those without a message are left out unless they failed."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
     styles = {"done": "green", "reused": "cyan", "failed": "bold red"}
-    ordered = sorted(outcomes, key=lambda each: list(styles).index(each.result))
-    if answer([{"kind": "outcome", **asdict(each)} for each in ordered]):
+    ordered = sorted(outcomes, key=lambda outcome: list(styles).index(outcome.result))
+    if answer([{"kind": "outcome", **asdict(outcome)} for outcome in ordered]):
         return
     console = Console(highlight=False)
     if not console.is_terminal:
-        for each in ordered:
-            click.echo(f"  {each.result:7} {each.what}{': ' if each.message else ''}{each.message}")
+        for outcome in ordered:
+            click.echo(f"  {outcome.result:7} {outcome.what}{': ' if outcome.message else ''}{outcome.message}")
         return
     table = Table(box=None, show_header=False, padding=(0, 1))
-    for each in (each for each in ordered if each.message or each.result == "failed"):
-        table.add_row(Text(each.result, styles[each.result]), each.what, Text(each.message, overflow="fold"))
+    for outcome in (outcome for outcome in ordered if outcome.message or outcome.result == "failed"):
+        table.add_row(
+            Text(outcome.result, styles[outcome.result]), outcome.what, Text(outcome.message, overflow="fold")
+        )
     if table.row_count:
         console.print(table)

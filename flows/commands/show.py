@@ -16,7 +16,7 @@ from storage.runs.folders import RunFolder, folders
 from storage.store import Store
 from tasks.wiring.in_progress import RunInProgress, in_progress
 
-_SHOWN = (
+_SHOWN_FIELDS = (
     "agent",
     "edition",
     "backend",
@@ -45,7 +45,7 @@ def unknown_run(store: Store, folder: RunFolder) -> UserError:
     """The error about a run that is neither finished nor in progress, with names that are like its name."""
     groups = store.folder_names("runs")
     if folder.run_group in groups:
-        close = close_matches(folder.name, (each.name for each in folders(store, folder.run_group)))
+        close = close_matches(folder.name, (run.name for run in folders(store, folder.run_group)))
     else:
         close = close_matches(folder.run_group, groups)
     advice = f"`{advised('mlebench ls', store)}` lists the groups, and `ls GROUP` the runs of one"
@@ -66,8 +66,10 @@ def command(run: str, storage: StoreOptions) -> None:
     store = readable(storage.open())
     folder = run_folder(store, run)
     record = folder.read_run()
-    going = next((each for each in in_progress(store, folder.run_group) if each.folder == folder), None)
-    if record is None and going is None:
+    live_run = next(
+        (candidate for candidate in in_progress(store, folder.run_group) if candidate.folder == folder), None
+    )
+    if record is None and live_run is None:
         raise unknown_run(store, folder)
     grade = folder.read_grade() if record is not None else None
     top = store.top.path(store.relative(folder.url)) + "/"
@@ -75,13 +77,13 @@ def command(run: str, storage: StoreOptions) -> None:
     if answer(
         {
             "run": folder.name,
-            "in_progress": going
+            "in_progress": live_run
             and {
-                "state": going.state,
-                "host": going.host,
-                "since": going.since,
-                "tries": going.tries,
-                "resumed": going.resumed,
+                "state": live_run.state,
+                "host": live_run.host,
+                "since": live_run.since,
+                "tries": live_run.tries,
+                "resumed": live_run.resumed,
             },
             "record": record and record.to_json(),
             "grade": grade and grade.to_json(),
@@ -90,12 +92,12 @@ def command(run: str, storage: StoreOptions) -> None:
         }
     ):
         return
-    if going is not None:
-        _show_going(going, store)
+    if live_run is not None:
+        _show_going(live_run, store)
     if record is None:
         return
     fields = record.to_json()
-    for name in _SHOWN:
+    for name in _SHOWN_FIELDS:
         if fields.get(name) is not None:
             value = f"{fields[name]:.1f}" if isinstance(fields[name], float) else clean(fields[name])
             click.echo(f"{name:<20}{value}")
@@ -115,14 +117,14 @@ def command(run: str, storage: StoreOptions) -> None:
         click.echo(f"{size:>12,}  {path}")
 
 
-def _show_going(going: RunInProgress, store: Store) -> None:
-    click.echo(f"{'status':<20}{going.state}")
-    click.echo(f"{'host':<20}{going.host}")
-    if going.since is not None and going.seconds is not None:
-        click.echo(f"{'started_at':<20}{going.since.isoformat()}")
-        click.echo(f"{'elapsed':<20}{duration(round(going.seconds))}")
-    for name, count in (("tries", going.tries), ("resumed", going.resumed)):
+def _show_going(live_run: RunInProgress, store: Store) -> None:
+    click.echo(f"{'status':<20}{live_run.state}")
+    click.echo(f"{'host':<20}{live_run.host}")
+    if live_run.since is not None and live_run.seconds is not None:
+        click.echo(f"{'started_at':<20}{live_run.since.isoformat()}")
+        click.echo(f"{'elapsed':<20}{duration(round(live_run.seconds))}")
+    for name, count in (("tries", live_run.tries), ("resumed", live_run.resumed)):
         if count is not None:
             click.echo(f"{name:<20}{count}")
     for command in ("logs", "cancel"):
-        click.echo(f"{command:<20}{advised(f'mlebench {command} {going.folder.name}', store)}")
+        click.echo(f"{command:<20}{advised(f'mlebench {command} {live_run.folder.name}', store)}")

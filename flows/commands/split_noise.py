@@ -35,17 +35,17 @@ def command(run_group: str, halves: int, seconds: float, storage: StoreOptions) 
     from tasks.split_noise import measure_split_noise
 
     store = storage.open_usable()
-    known = total = 0
+    measured_count = total = 0
     for row in measure_split_noise(store, run_group, halves, seconds):
         total += 1
-        what = row.get("message") or ""
+        result = row.get("message") or ""
         if not math.isnan(row.get("standard_error", math.nan)):
-            known += 1
+            measured_count += 1
             chance = f"a medal with probability {row['any_medal_probability']:.2f}"
-            what = (
+            result = (
                 f"{number(row['score'])} ± {number(row['standard_error'])}, {chance}, {counted(row['units'], 'unit')}"
             )
         answer(row)
-        say(clean(f"{row['competition_id']}/{row['seed']} {row['edition']}: {what}"))
-    say(f"{known} of {total} scores have a standard error")
+        say(clean(f"{row['competition_id']}/{row['seed']} {row['edition']}: {result}"))
+    say(f"{measured_count} of {total} scores have a standard error")
     refresh_report(store, run_group)

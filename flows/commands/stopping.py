@@ -1,7 +1,8 @@
 """Ctrl-C: agents are ended, nothing else starts, and the process ends within seconds, whatever it waits for.
 
-SIGTERM (`kill`) has the same effect. SIGHUP has not: where a connection is lost, nobody has asked for the end of agents
-that may have run for a day. They go on, `mlebench ls` calls them interrupted, and the same command continues them.
+SIGTERM (`kill`) has the same effect. SIGHUP has not: it comes when a connection is lost, and nobody has asked for the
+end of agents that may have run for a day. They go on, `mlebench ls` calls them interrupted, and the same command
+continues them.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ END_SECONDS = 15.0
 """Time that agents have to end: their grace period, at most 3 seconds then, and what a busy machine adds."""
 LEAVE_SECONDS = 5.0
 """Time that the flow has for storing what its agents left, once they have ended. It is stored by the next run, too."""
-_HEED_SECONDS = 2.0
+_REACTION_SECONDS = 2.0
 """Time that the main thread has to react to a signal."""
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _SHOW_CURSOR = "\x1b[?25h"
@@ -48,22 +49,22 @@ def interruptible(go_on: str) -> Iterator[None]:
         stopping.handle()
         raise KeyboardInterrupt
 
-    before = {each: signal.signal(each, stop) for each in _SIGNALS}
+    previous_handlers = {number: signal.signal(number, stop) for number in _SIGNALS}
     try:
         with _noticed(stopping):
             yield
     finally:
         left.set()
         if not stopping.reactions:
-            for each, handler in before.items():
-                signal.signal(each, handler)
+            for number, handler in previous_handlers.items():
+                signal.signal(number, handler)
 
 
 class Signals:
-    """What the signals do: the first one has the agents ended, and then this process; a second one ends it at once.
+    """The effect of signals: the first one ends the agents, and then this process; a second one ends it at once.
 
-    Each signal is told twice, by Python's handler in the main thread and by the thread that watches, and either may be
-    late. So both say how many they know of, and what counts is the larger number.
+    Each signal is reported twice, by Python's handler in the main thread and by the thread that watches, and either may
+    be late. Therefore both report how many signals they know of, and the larger number counts.
     """
 
     def __init__(self, left: threading.Event, go_on: str) -> None:
@@ -73,7 +74,7 @@ class Signals:
         self._left, self._go_on = left, go_on
 
     def handle(self) -> None:
-        """React to the signal that the main thread has just been told of, unless the watching thread has done so."""
+        """React to the signal that the main thread has just received, unless the watching thread has done so."""
         self._handled += 1
         self.react(self._handled)
 
@@ -101,9 +102,9 @@ def _noticed(stopping: Signals) -> Iterator[None]:
         received = 0
         while number := os.read(reader, 1):
             received += number[0] in _SIGNALS
-            until = time.monotonic() + _HEED_SECONDS
-            while stopping.reactions < received and (left := until - time.monotonic()) > 0:
-                time.sleep(min(left, 0.05))
+            give_up = time.monotonic() + _REACTION_SECONDS
+            while stopping.reactions < received and (remaining := give_up - time.monotonic()) > 0:
+                time.sleep(min(remaining, 0.05))
             stopping.react(received)
         os.close(reader)
 
@@ -116,15 +117,15 @@ def _noticed(stopping: Signals) -> Iterator[None]:
 
 
 def _tell(text: str) -> None:
-    """Write a line to standard error, which may be a terminal that is gone."""
+    """Write a line to standard error, which may be a terminal that was closed."""
     with contextlib.suppress(OSError):
         os.write(2, f"\n{text}\n".encode())
 
 
 def _end_containers() -> None:
-    """Have the agents that have no supervisors, such as those in containers, ended by another process."""
+    """Start a process that ends the agents without supervisors, such as those in containers."""
     backends = sys.modules.get("sandbox.backends")
-    if backends and any(not each.capabilities.supervised for each in backends.loaded()):
+    if backends and any(not backend.capabilities.supervised for backend in backends.loaded()):
         from tasks.wiring.cancelling import spawn_cleanup
 
         spawn_cleanup()
@@ -133,7 +134,7 @@ def _end_containers() -> None:
 def _end(left: threading.Event, go_on: str) -> None:
     from tasks.wiring.backends import terminate_agents
 
-    # In a thread of its own, because a container engine may not answer.
+    # A separate thread does this, because a container engine may not answer.
     ending = threading.Thread(target=terminate_agents, args=("stopped by Ctrl-C",), name="ending agents", daemon=True)
     ending.start()
     ending.join(END_SECONDS)
@@ -141,11 +142,11 @@ def _end(left: threading.Event, go_on: str) -> None:
         _exit(go_on)
 
 
-def _exit(last_words: str) -> None:
-    """End this process and those that it has started, but not the supervisors of agents, which are ending these."""
+def _exit(message: str) -> None:
+    """End this process and its child processes, except the supervisors of agents, which are ending the agents."""
     if sys.stderr.isatty():
         _tell(_SHOW_CURSOR)
-    _tell(f"mlebench: {last_words}")
+    _tell(f"mlebench: {message}")
     _end_server()
     _kill_children()
     os._exit(INTERRUPTED)

@@ -49,7 +49,7 @@ class Line(BaseModel):
 
 
 def unusable(path: str) -> str | None:
-    """Why no file has this path; None if one can."""
+    """Why no file can have this path; None if one can."""
     if "\0" in path or not is_text(path):
         return "is not the name of a file"
     longest = max(len(part) for part in path.encode().split(b"/"))
@@ -62,8 +62,8 @@ def parse_line(text: str) -> Line:
         return Line.model_validate(parse_json(text))
     except ValueError as error:
         reason = one_line(error) if isinstance(error, ValidationError) else ""
-        what = "not a JSON object with competition_id and submission_path"
-        raise UserError(f"{what}: {reason}" if reason else what) from error
+        problem = "not a JSON object with competition_id and submission_path"
+        raise UserError(f"{problem}: {reason}" if reason else problem) from error
 
 
 def followed(submission: Path, store: Store) -> Path:
@@ -113,8 +113,8 @@ class Fetch:
         target = self.folder / f"{self.count}" / "submission.csv"
         target.parent.mkdir()
         try:
-            system, place = fsspec.core.url_to_fs(path)
-            system.get_file(place, str(target))
+            system, remote_path = fsspec.core.url_to_fs(path)
+            system.get_file(remote_path, str(target))
         except FileNotFoundError:
             return None
         except Exception as error:  # each file system has its own errors

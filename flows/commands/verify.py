@@ -73,13 +73,13 @@ def command(run_group: str, public_key: Path | None, regrade: bool, storage: Sto
             "run_group": run_group,
             "verified": not failed and not unexpected,
             "runs": [
-                {"run": f"{run_group}/{name}", "problems": [str(each) for each in results[name]]}
+                {"run": f"{run_group}/{name}", "problems": [str(problem) for problem in results[name]]}
                 for name in sorted(runs)
             ],
             "manifest": {
                 "entries": len(manifest.entries),
                 "head": manifest.head,
-                "problems": [str(each) for each in results.get("manifest", [])],
+                "problems": [str(problem) for problem in results.get("manifest", [])],
                 "notes": notes,
             },
             "not_of_the_group": {path: str(problem) for path, problem in sorted(unexpected.items())},
@@ -114,7 +114,7 @@ def _grades_that_differ(store: Store, run_group: str) -> Iterator[tuple[str, lis
                 yield name, [Problem("grade", f"cannot be compared: {explain(error)}")]
                 continue
             # The thresholds of a fetched leaderboard may have changed since.
-            fields = _REGRADED if board == STORED else _REGRADED[:2]
+            fields = _REGRADED_FIELDS if board == STORED else _REGRADED_FIELDS[:2]
             pairs = [(field, getattr(before, field), getattr(after, field)) for field in fields]
             yield (
                 name,
@@ -126,4 +126,4 @@ def _grades_that_differ(store: Store, run_group: str) -> Iterator[tuple[str, lis
             )
 
 
-_REGRADED = ("outcome", "score", "gold_medal", "silver_medal", "bronze_medal", "any_medal", "above_median")
+_REGRADED_FIELDS = ("outcome", "score", "gold_medal", "silver_medal", "bronze_medal", "any_medal", "above_median")

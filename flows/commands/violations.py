@@ -67,47 +67,51 @@ def command(
     if submission is not None:
         from tasks.external import GROUP, external_runs
 
-        with external_runs(read_external(submission)) as own:
-            found = find_violations(own, GROUP, on_next, asked)
+        with external_runs(read_external(submission)) as external_store:
+            result = find_violations(external_store, GROUP, on_next, asked)
     else:
-        found = find_violations(store, str(run_group), on_next, asked)
-    for row in found.rows:
+        result = find_violations(store, str(run_group), on_next, asked)
+    for row in result.rows:
         if row["severity"] == "violation":
             line = f":{row['line']}" if row["line"] else ""
-            where = f"{row['competition_id']}/{row['seed']} {row['file']}{line}".rstrip()
-            say(clean(f"{where}: {RULES.get(row['rule'], row['rule'])}: {row['why']} [{row['by']}]"))
+            location = f"{row['competition_id']}/{row['seed']} {row['file']}{line}".rstrip()
+            say(clean(f"{location}: {RULES.get(row['rule'], row['rule'])}: {row['why']} [{row['by']}]"))
             if row["quote"]:
                 say(f"    | {clean(row['quote'])}")
-    notices = sum(row["severity"] == "notice" for row in found.rows)
-    if found.model is None:
+    notices = sum(row["severity"] == "notice" for row in result.rows)
+    if result.model is None:
         say("no language model asked: set MLEBENCH_INTEGRITY_MODEL and a provider (docs/integrity.md)")
     else:
         say(
-            f"{found.model} read {found.pieces} pieces, ${found.cost_usd:.2f}: {found.invented} claims dropped for "
-            f"quotes that do not occur, {found.unreadable} answers not understood"
+            f"{result.model} read {result.pieces} pieces, ${result.cost_usd:.2f}: {result.invented} claims dropped for "
+            f"quotes that do not occur, {result.unreadable} answers not understood"
         )
-    shown = shares([row for row in found.rows if row["severity"] == "violation"], "rule", found.runs)
-    for row in shown:
+    rule_shares = shares([row for row in result.rows if row["severity"] == "violation"], "rule", result.runs)
+    for row in rule_shares:
         say(clean(f"{row['share']:6.1%} of the runs: {RULES.get(row['rule'], row['rule'])}"))
-    say(f"{counted(found.runs, 'run')} examined, {found.flagged} to look at, {counted(notices, 'notice')}")
+    say(f"{counted(result.runs, 'run')} examined, {result.flagged} to look at, {counted(notices, 'notice')}")
     if output_dir is not None:
-        say(str(write_csv(output_dir, "violations", found.rows, TABLES["violations"].names)))
-        write_csv(output_dir, "shares", shown, ("rule", "runs", "share"))
+        say(str(write_csv(output_dir, "violations", result.rows, TABLES["violations"].names)))
+        write_csv(output_dir, "shares", rule_shares, ("rule", "runs", "share"))
     if run_group is not None:
         refresh_report(store, run_group)
     fields = {
-        name: getattr(found, name) for name in ("rows", "runs", "flagged", "model", "pieces", "failed", "cost_usd")
+        name: getattr(result, name) for name in ("rows", "runs", "flagged", "model", "pieces", "failed", "cost_usd")
     }
     answer({"run_group": run_group, **fields})
-    if found.failed:
-        why = next(row["why"] for row in found.rows if row["rule"] == "not-examined").split(": ", 1)[-1]
-        click.echo(f"mlebench: {found.failed} of {found.pieces} pieces could not be examined: {why}", err=True)
-    return 1 if found.failed else 0
+    if result.failed:
+        reason = next(row["why"] for row in result.rows if row["rule"] == "not-examined").split(": ", 1)[-1]
+        click.echo(f"mlebench: {result.failed} of {result.pieces} pieces could not be examined: {reason}", err=True)
+    return 1 if result.failed else 0
 
 
 def _questions(path: Path) -> dict[str, str]:
     """The questions in a JSON file. Raises `UserError` if it is no object of texts."""
-    found = read_json(path)
-    if not isinstance(found, dict) or not found or not all(isinstance(each, str) and each for each in found.values()):
+    questions = read_json(path)
+    if (
+        not isinstance(questions, dict)
+        or not questions
+        or not all(isinstance(question, str) and question for question in questions.values())
+    ):
         raise UserError(f'{path} must be a JSON object with a question for each name: {{"name": "Did the agent ...?"}}')
-    return found
+    return questions

@@ -48,7 +48,7 @@ def _watch(group: str, once: bool, storage: StoreOptions) -> int:
     from tasks.wiring.context import open_store
     from tasks.wiring.prefect_server import asks_for_login
 
-    store, found = None, list[Event]()
+    store, events = None, list[Event]()
     with board(f"group {group}"):
         while True:
             try:
@@ -63,13 +63,13 @@ def _watch(group: str, once: bool, storage: StoreOptions) -> int:
                 time.sleep(_POLL_SECONDS)
                 continue
             if store is None:
-                chosen = storage.store or storage.data_dir or not runs.store
-                store = storage.open() if chosen else open_store(runs.store)
-            found = list(groups.events(runs, uses, store, group))
-            if not found and not runs.unfinished:
+                is_store_given = storage.store or storage.data_dir or not runs.store
+                store = storage.open() if is_store_given else open_store(runs.store)
+            events = list(groups.events(runs, uses, store, group))
+            if not events and not runs.unfinished:
                 raise UserError(f"group {group!r} has no attempts on the Prefect server, and no runs in {store.root}")
-            for each in found:
-                progress.report(*each)
+            for event in events:
+                progress.report(*event)
             for run in runs.watchers:
                 active = "handing out" if run.state and run.state.is_running() else "queued"
                 progress.report(run.name, active if run in runs.unfinished else "done")
@@ -77,12 +77,12 @@ def _watch(group: str, once: bool, storage: StoreOptions) -> int:
                 break
             time.sleep(_POLL_SECONDS)
     if once and runs.unfinished:
-        answer([each._asdict() for each in found])
+        answer([event._asdict() for event in events])
         return 0
-    ended = groups.outcomes(found)
-    show_outcomes(ended)
+    outcomes = groups.outcomes(events)
+    show_outcomes(outcomes)
     assert store is not None
-    code = 1 if any(each.result == "failed" for each in ended) else 0
+    code = 1 if any(outcome.result == "failed" for outcome in outcomes) else 0
     if store.exists(store.url("reports", group)):
         return max(code, show_results(store, group))
     say(f"no report yet; `{advised(f'mlebench report {group}', store)}` writes it")

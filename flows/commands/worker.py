@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from flows.diagnosis.health import Finding
     from storage.store import Store
 
-# A worker of Prefect ends after some 45 times this without its server: a quarter of an hour.
+# A worker of Prefect ends when its server has been away for about 45 times this: a quarter of an hour.
 _QUERY_SECONDS = "20"
 
 
@@ -52,7 +52,7 @@ def command(
     The host needs PREFECT_API_URL, MLEBENCH_STORE with its credentials, and Docker for agents that are not trusted.
     It is checked first. If this command ends, agents in progress go on, and the next worker on this host finds them.
     """
-    # Flow runs are processes of their own, which inherit these.
+    # The processes of flow runs inherit these.
     for variable, value in (("MLEBENCH_AGENTS", slots), ("MLEBENCH_HOST_NAME", name)):
         if value is not None:
             os.environ[variable] = str(value)
@@ -60,7 +60,7 @@ def command(
     from flows.fleet.registration import BEAT_SECONDS, SAFE, watch_silence
 
     os.environ |= SAFE
-    # It says only that the worker lives, but to everybody who reaches it.
+    # The health check answers everybody who reaches it, so it listens on this machine only.
     os.environ.setdefault("PREFECT_WORKER_WEBSERVER_HOST", HOST)
     os.environ.setdefault("PREFECT_FLOWS_HEARTBEAT_FREQUENCY", str(BEAT_SECONDS))
     os.environ.setdefault("PREFECT_WORKER_QUERY_SECONDS", _QUERY_SECONDS)
@@ -70,32 +70,36 @@ def command(
 
     get_settings.cache_clear()
     settings = get_settings()
-    chosen = pool or settings.agent_pool or "agents"
+    pool_name = pool or settings.agent_pool or "agents"
     require_server()
     findings = _check_host(settings, open_store(), docker)
     show_findings(findings)
-    if any(each.verdict == "fail" for each in findings):
+    if any(finding.verdict == "fail" for finding in findings):
         raise UserError(f"host {settings.host_name} is not ready: see the failed checks above")
-    taken = list(labels) or health.labels()
+    host_labels = list(labels) or health.labels()
     click.echo(
-        f"Host {settings.host_name}: {settings.agents} slots, {', '.join(taken)}; work pool {chosen}, "
+        f"Host {settings.host_name}: {settings.agents} slots, {', '.join(host_labels)}; work pool {pool_name}, "
         f"store {settings.store}"
     )
     if only_check:
         return 0
-    watch_silence(chosen)
+    watch_silence(pool_name)
     from flows.fleet.worker import Host, serve
     from sandbox import backends
 
     try:
-        serve(Host(chosen, settings.host_name, settings.agents, taken, backends.usable()), healthcheck, click.echo)
+        serve(
+            Host(pool_name, settings.host_name, settings.agents, host_labels, backends.usable()),
+            healthcheck,
+            click.echo,
+        )
     except KeyboardInterrupt:
         click.echo(f"Worker {settings.host_name} stopped. Agents in progress go on; `mlebench cancel GROUP` ends them.")
     return 0
 
 
 def _check_host(settings: Settings, store: Store, docker: bool) -> list[Finding]:
-    """What a host of a fleet needs: the server, the store, space, memory, versions, and with `docker` an engine."""
+    """Check what a host of a fleet needs: server, store, space, memory, versions, and with `docker` an engine."""
     from flows.diagnosis import health, server
 
     checks: list[tuple[str, Callable[[], Finding | Iterable[Finding]]]] = [
