@@ -153,7 +153,7 @@ class Installation:
 
     def _start_dask_workers(self) -> None:
         command = starting.command("distributed.cli.dask_worker", self.dask_address())
-        # Workers have an HTTP server even without a dashboard. It gets no pages, and listens on this machine only.
+        # Workers have an HTTP server even without a dashboard. It has no pages, and listens on this machine only.
         command += ["--no-dashboard", "--dashboard-address", f"{HOST}:0"]
         env = certificate_environment(self.certificate) | {"DASK_DISTRIBUTED__WORKER__HTTP__ROUTES": "[]"}
         command += ["--nworkers", str(self.dask_workers), "--nthreads", "1", "--host", HOST]

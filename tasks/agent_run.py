@@ -48,7 +48,7 @@ from tasks.wiring.services import run_services
 from tasks.wiring.storing import describe_end, lost_result, store_run
 
 _SLACK_SECONDS = 3600.0
-"""Between fetching the data and starting the agent, and between its end and storing its last file, together."""
+"""Time between fetching the data and starting the agent, plus that between its end and storing its last file."""
 
 Action = Callable[[ActiveRun], RunResult]
 
@@ -142,9 +142,9 @@ def _attempt(context: RunContext, attempt: Attempt, action: Action, waiting: Cal
     continuing = Continuing(workdir, limits.time_limit_seconds + _SLACK_SECONDS) if mounts_data else None
     with (
         slot_with_data(store, dataset, continuing, waiting) as prepared,
-        lease(store, _lease_name(attempt), wait=False) as held,
+        lease(store, _lease_name(attempt), wait=False) as held_lease,
     ):
-        if held is None:
+        if held_lease is None:
             return None
         record = finished_run(store, attempt)  # another process may have made it meanwhile
         if record is not None:
@@ -173,12 +173,12 @@ def _attempt(context: RunContext, attempt: Attempt, action: Action, waiting: Cal
             )
             own_attempt = attempt.model_copy(update={"dataset_key": dataset.key})
             tries = Tries(store, attempt_folder(store, attempt).url)
-            run = ActiveRun(context, own_attempt, spec, runner, services, held, tries, checkpoints, resumed)
+            run = ActiveRun(context, own_attempt, spec, runner, services, held_lease, tries, checkpoints, resumed)
             return action(run).status
 
 
 def _spec(context: RunContext, attempt: Attempt, limits: Limits, workdir: Path, data: Path) -> RunSpec:
-    """The run of an attempt, without what is known only when its services are there."""
+    """The run of an attempt, without the values that are known only after its services have started."""
     request, competition = context.request, registry.get(attempt.competition_id)
     sample = competition.facts.files.sample_submission
     return RunSpec(
@@ -216,8 +216,8 @@ def work_folder(attempt: Attempt, store: Store) -> Path:
 def _run(run: ActiveRun) -> RunResult:
     row, tries = run.attempt.name, run.tries
     handle, number = _start(run)
-    begun = "found running" if handle.attachment == "running" else "resumed" if run.resumed else "started"
-    progress.report(row, "running", f"{begun} on {run.context.settings.host_name}")
+    how_begun = "found running" if handle.attachment == "running" else "resumed" if run.resumed else "started"
+    progress.report(row, "running", f"{how_begun} on {run.context.settings.host_name}")
     progress.measured_by(row, usage_meter(run.spec, run.services))
     try:
         # A host that has lost its lease, because it was cut off, stops its agent: another host may have started one.
@@ -248,7 +248,7 @@ def _run(run: ActiveRun) -> RunResult:
 def _end(run: ActiveRun) -> RunResult:
     handle, number = _running(run.runner, run.spec.run_id, run.spec.workdir), run.number()
     result = run.runner.wait(handle)
-    run.tries.drop_last()  # making it again is no further try
+    run.tries.drop_last()  # making a cancelled run again is no further try
     store_run(run, handle, result, number)
     return result
 
@@ -259,7 +259,7 @@ def _running(runner: Backend, run_id: str, workdir: Path) -> RunHandle:
 
 
 def _start(run: ActiveRun) -> tuple[RunHandle, int]:
-    """Start the agent, or find it; returns the number of the try, too."""
+    """Start the agent, or find it if it runs; also returns the number of the try."""
     context, attempt, runner, spec, tries = run.context, run.attempt, run.runner, run.spec, run.tries
     if runner.find(spec) != "new":
         return runner.start(spec), run.number()
@@ -267,8 +267,8 @@ def _start(run: ActiveRun) -> tuple[RunHandle, int]:
     note_overwriting(context, attempt)
     # Before the start, so that the store knows of every agent that runs.
     resumed = run.resumed
-    at = resumed.checkpoint.seconds if resumed else None
-    number = tries.begin(spec.labels[TRY_LABEL], attempt.key, context.settings.host_name, at)
+    resumed_at = resumed.checkpoint.seconds if resumed else None
+    number = tries.begin(spec.labels[TRY_LABEL], attempt.key, context.settings.host_name, resumed_at)
     try:
         handle = runner.start(resumed.rest_of(spec) if resumed else spec)
     except BaseException as error:
@@ -279,6 +279,6 @@ def _start(run: ActiveRun) -> tuple[RunHandle, int]:
     if resumed is None:
         run.services.reset_limits()
     name = f"{attempt.competition_id}/{attempt.seed}"
-    facts = {"resumed_at": at, "checkpoint": resumed.checkpoint.sha256} if resumed else {}
+    facts = {"resumed_at": resumed_at, "checkpoint": resumed.checkpoint.sha256} if resumed else {}
     note_in_manifest(context.store, context.request.run_group, "started", run=name, run_key=attempt.key, **facts)
     return handle, number

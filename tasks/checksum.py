@@ -52,9 +52,9 @@ def verify_checksums(competition_id: str, store_url: str, edition: Edition, key:
 def _discard_archive(store: Store, dataset: Dataset) -> None:
     """Remove the archive, unless another process uses it or will use it; that process will remove it."""
     name = dataset.competition_id
-    with contextlib.ExitStack() as held:
+    with contextlib.ExitStack() as leases:
         for lease_name in (download_lease(name), *(prepare_lease(Dataset(edition, name)) for edition in EDITIONS)):
-            if held.enter_context(lease(store, lease_name, wait=False)) is None:
+            if leases.enter_context(lease(store, lease_name, wait=False)) is None:
                 return
         if not referencing_editions(store, name):
             discard_archive(store, name)

@@ -1,7 +1,7 @@
 """Step 1: download a competition's archive into the store.
 
 A transfer from Kaggle that makes no progress is given up after some minutes (`storage.sources.kaggle.retry`), and
-resumed by the retries here, like everything else whose cause passes.
+resumed by the retries here, like everything else that fails for a transient cause.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ def download_archive(
         competition = registry.get(competition_id)
         source = download_source(competition_id, raw_dir)
         progress.report(competition_id, "download", source.name)
-        known = recorded(store, competition, source)
+        existing_record = recorded(store, competition, source)
         dataset = Dataset(edition, competition_id)
-        if known is not None and not archive_needed(store, dataset, raw_dir, renew=renew):
-            return known["hash"]
+        if existing_record is not None and not archive_needed(store, dataset, raw_dir, renew=renew):
+            return existing_record["hash"]
         record = acquire(
             store,
             competition,

@@ -47,8 +47,8 @@ def external_runs(results: Iterable[External]) -> Iterator[Store]:
             for name, source in (("code", result.code), ("logs", result.logs)):
                 if source is not None:
                     _copy(source, target / name)
-            made = result.submission is not None and result.submission.is_file()
-            if made and result.submission is not None:
+            has_submission = result.submission is not None and result.submission.is_file()
+            if has_submission and result.submission is not None:
                 shutil.copyfile(result.submission, target / "submission.csv")
             folder.write_run(
                 RunRecord(
@@ -59,7 +59,7 @@ def external_runs(results: Iterable[External]) -> Iterator[Store]:
                     seed=seed,
                     agent=GROUP,
                     edition="v1",
-                    submission_exists=made,
+                    submission_exists=has_submission,
                 )
             )
         yield store
@@ -73,9 +73,9 @@ def _copy(source: Path, target: Path) -> None:
         return
     for path in sorted(source.rglob("*")):
         if path.is_file() and not path.is_symlink() and not _through_link(path, source):
-            place = target / path.relative_to(source)
-            place.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(path, place)
+            destination = target / path.relative_to(source)
+            destination.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, destination)
 
 
 def _through_link(path: Path, top: Path) -> bool:

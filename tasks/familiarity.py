@@ -31,7 +31,7 @@ from tasks.wiring.services import gateway_policy
 WINDOW_CHARACTERS = 8000
 """Number of characters that are measured of each text. They fit into the context of most models."""
 MAX_WINDOWS = 25
-"""Number of pieces of that length in which a whole text is read for random places; what is behind them is not read."""
+"""Number of pieces of that length in which a whole text is read for random places; the rest of it is not read."""
 KINDS = ("description", "discussion", "all")
 PLACES, PLACED = 1000, "places"
 """Number of random places in the paper, and the kind of the rows about them."""
@@ -67,7 +67,7 @@ def find_familiarity(
     grades = read_table(store, "grades", [run_group])
     if grades.empty:
         raise no_runs(store, run_group, "graded runs")
-    # Not from tables/aggregates, which has what the options of the last report chose.
+    # tables/aggregates is not used, because it depends on the options of the last report.
     scores = competition_table(grades, leaderboards_of(grades))
     edition = min(scores["edition"])
     beaten = scores[scores["edition"] == edition].groupby("competition_id")["human_percentile"].mean().to_dict()
@@ -84,11 +84,11 @@ def find_familiarity(
                     {**row, **score, "normalised_score": shares.get(name, math.nan)}
                     for row in _at_places(store, model, name, texts, places)
                 )
-    compared = [(kind, "human percentile", "human_percentile") for kind in KINDS]
-    compared.append((PLACED, "normalised score", "normalised_score"))
+    comparisons = [(kind, "human percentile", "human_percentile") for kind in KINDS]
+    comparisons.append((PLACED, "normalised score", "normalised_score"))
     correlations = [
         {"model": model_name, "kind": kind, "against": words, **asdict(correlation(*_columns(rows, kind, column)))}
-        for kind, words, column in compared
+        for kind, words, column in comparisons
         if any(row["kind"] == kind and not math.isnan(row[column]) for row in rows)
         or (kind in KINDS and any(row["kind"] == kind for row in rows))
     ]
@@ -110,10 +110,10 @@ def _by_kind(store: Store, model: LanguageModel, name: str, texts: list[tuple[st
     """The familiarity with the beginnings of texts, by their kind."""
     measured = [(kind, _measure(store, model, text[:WINDOW_CHARACTERS])) for kind, text in texts]
     for kind in KINDS:
-        chosen = [values for each, values in measured if kind in (each, "all") and values]
-        tokens = [value for values in chosen for value in values]
+        values_of_texts = [values for text_kind, values in measured if kind in (text_kind, "all") and values]
+        tokens = [value for values in values_of_texts for value in values]
         if tokens:
-            row = {"competition_id": name, "model": model.name, "kind": kind, "texts": len(chosen)}
+            row = {"competition_id": name, "model": model.name, "kind": kind, "texts": len(values_of_texts)}
             yield {**row, "tokens": len(tokens), "mean_probability": mean_probability(tokens)}
 
 
@@ -128,10 +128,12 @@ def _at_places(
         ]
         for _, text in texts
     ]
-    whole = [[value for window in each for value in _measure(store, model, window)] for each in windows]
-    drawn = at_places(whole, places, name)
+    values_by_text = [
+        [value for window in text_windows for value in _measure(store, model, window)] for text_windows in windows
+    ]
+    drawn = at_places(values_by_text, places, name)
     if drawn:
-        row = {"competition_id": name, "model": model.name, "kind": PLACED, "texts": sum(map(bool, whole))}
+        row = {"competition_id": name, "model": model.name, "kind": PLACED, "texts": sum(map(bool, values_by_text))}
         yield {**row, "tokens": len(drawn), "mean_probability": mean_probability(drawn)}
 
 
@@ -157,8 +159,8 @@ def texts_of(store: Store, competition_id: str, edition: Any, kernels: int) -> I
 
 
 def _columns(rows: list[dict[str, Any]], kind: str, column: str) -> tuple[list[float], list[float]]:
-    own = [row for row in rows if row["kind"] == kind]
-    return [row["mean_probability"] for row in own], [row[column] for row in own]
+    kind_rows = [row for row in rows if row["kind"] == kind]
+    return [row["mean_probability"] for row in kind_rows], [row[column] for row in kind_rows]
 
 
 def _measure(store: Store, model: LanguageModel, text: str) -> list[float]:
@@ -166,17 +168,17 @@ def _measure(store: Store, model: LanguageModel, text: str) -> list[float]:
     if not text.strip():
         return []
     url = store.url("integrity", "familiarity", content_key(model.name, text) + ".json")
-    known = store.read_json(url)
-    if known is None:
+    measurement = store.read_json(url)
+    if measurement is None:
         logprobs = prompt_logprobs(model, text)
-        known = {
+        measurement = {
             "model": model.name,
             "mean": mean_probability(logprobs),
             "tokens": len(logprobs),
             "logprobs": [round(value, 6) for value in logprobs],
         }
-        store.write_json(url, known)
-    return [float(value) for value in known["logprobs"]]
+        store.write_json(url, measurement)
+    return [float(value) for value in measurement["logprobs"]]
 
 
 def prompt_logprobs(model: LanguageModel, text: str) -> list[float]:
@@ -190,13 +192,13 @@ def prompt_logprobs(model: LanguageModel, text: str) -> list[float]:
             f"model {model.name} returns no log-probabilities of its prompt; use a provider whose completions "
             "support `echo` with `logprobs`, such as vLLM"
         )
-    own = [v for v, offset in zip(values, offsets, strict=True) if v is not None and offset < len(text)]
-    if not own:
+    prompt_values = [v for v, offset in zip(values, offsets, strict=True) if v is not None and offset < len(text)]
+    if not prompt_values:
         raise ModelError(
             f"model {model.name} returns log-probabilities of its answer only, because its completions ignore `echo`; "
             "use a provider that supports it, such as vLLM"
         )
-    return [float(value) for value in own]
+    return [float(value) for value in prompt_values]
 
 
 def _text(store: Store, url: str) -> str:

@@ -86,14 +86,14 @@ def grade_submission(
         complexity=competition.facts.complexity,
         category=competition.facts.category,
     )
-    more: dict[str, Any] = {"snapshots_hash": snapshots_hash(snapshots)} if snapshots else {}
+    snapshot_fields: dict[str, Any] = {"snapshots_hash": snapshots_hash(snapshots)} if snapshots else {}
     record = GradeRecord(
         **graded.to_row(),
         detail=result.detail,
         key=key,
         dataset_key=dataset.key,
         edition_version=VERSIONS[edition],
-        **more,
+        **snapshot_fields,
     )
     return sign_record(record, get_settings().ledger_key.get_secret_value()), snapshots
 

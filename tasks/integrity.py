@@ -1,4 +1,4 @@
-"""Integrity checks of a run group as tasks. What they do is elsewhere, so that commands need not import Prefect."""
+"""Integrity checks of a run group as tasks. The checks are in other modules: commands need not import Prefect."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def plagiarism(run_group: str, store_url: str, against: Sequence[str] = ()) -> i
 @task(name="familiarity", task_run_name="familiarity {run_group}", **retry_options())
 def familiarity(run_group: str, store_url: str) -> int:
     """Write the tables of `find_familiarity` for the settings' model; returns the number of competitions measured."""
-    # With pandas, which attempts on their hosts do not need.
+    # These import pandas, which hosts do not need for attempts.
     from tasks.familiarity import find_familiarity
     from tasks.report import write_tables
 

@@ -1,7 +1,7 @@
 """Language models for integrity checks, called through the same gateway as agents use, with its budget and its log.
 
-Requests are made several at a time. What passes (rate limits, overload, lost connections) is tried again with growing
-pauses; what does not pass (a rejected key, a used-up budget) is not.
+Requests are made several at a time. Those that fail for a transient cause (rate limits, overload, lost connections) are
+tried again with growing pauses; those that fail for another one (a rejected key, a used-up budget) are not.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class ModelError(UserError, NoAnswer):
 
 
 class _PassingError(ModelError):
-    """A request that failed for a cause that passes; `after` is the pause that the provider asked for, in seconds."""
+    """A request failed for a transient cause; `after` is the pause that the provider asked for, in seconds."""
 
     def __init__(self, message: str, after: float | None = None) -> None:
         super().__init__(message)
@@ -83,14 +83,14 @@ class LanguageModel:
         if self._failures >= _MAX_FAILURES_IN_A_ROW:
             raise ModelError(f"model {self.name} was not asked: {self._failures} requests in a row had failed")
         pause = _FIRST_PAUSE_SECONDS
-        for left in reversed(range(_MAX_TRIES)):
+        for tries_left in reversed(range(_MAX_TRIES)):
             try:
                 answer = self._post(path, body)
             except _PassingError as error:
-                if not left:
+                if not tries_left:
                     self._failures += 1
                     raise
-                # At random, so that requests that were refused together do not come back together.
+                # The pause is random, so that requests that were refused together are not repeated together.
                 _pause(error.after or pause * random.uniform(0.5, 1.5))
                 pause = min(2 * pause, _MAX_PAUSE_SECONDS)
             except ModelError:
@@ -102,7 +102,7 @@ class LanguageModel:
         raise AssertionError("the last try returns or raises")
 
     def _chat(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
-        temperature = self._temperature  # another thread may find out meanwhile
+        temperature = self._temperature  # another thread may change it meanwhile
         try:
             return self.post(path, body | temperature)
         except ModelError as error:
@@ -128,11 +128,11 @@ class LanguageModel:
             return answer
         problem = answer.get("error") if isinstance(answer, dict) else None
         message = problem.get("message") if isinstance(problem, dict) else problem
-        said = f"the request to model {self.name} failed: {message or f'HTTP {response.status_code}'}"
+        failure = f"the request to model {self.name} failed: {message or f'HTTP {response.status_code}'}"
         used_up = isinstance(problem, dict) and "insufficient_quota" in (problem.get("type"), problem.get("code"))
         if response.status_code in _RETRIED_STATUSES and not used_up:
-            raise _PassingError(said, _seconds(response.headers.get("retry-after")))
-        raise ModelError(said)
+            raise _PassingError(failure, _seconds(response.headers.get("retry-after")))
+        raise ModelError(failure)
 
     def calls(self) -> list[dict[str, Any]]:
         """The calls so far, as the gateway logged them."""
@@ -157,15 +157,15 @@ def language_model(name: str, policy: GatewayPolicy, api: str | None = None) -> 
 
     The budget of the policy covers all calls in the block. Raises `ModelError` if no provider serves the model.
     """
-    spoken = [protocol for protocol in ("openai", "anthropic") if api in (None, protocol)]
-    served = next((protocol for protocol in spoken if policy.provider_for(protocol, name)), None)  # type: ignore[arg-type]
-    if served is None:
+    protocols = [protocol for protocol in ("openai", "anthropic") if api in (None, protocol)]
+    served_protocol = next((protocol for protocol in protocols if policy.provider_for(protocol, name)), None)  # type: ignore[arg-type]
+    if served_protocol is None:
         raise ModelError(f"no provider serves the model {name!r}; see MLEBENCH_PROVIDERS__NAME__BASE_URL and _MODELS")
     with (
         tempfile.TemporaryDirectory(prefix="mlebench-model-") as folder,
         RunServices(Path(folder), gateway=policy) as services,
     ):
-        model = LanguageModel(name, served, services.env, Path(folder) / RECORDS / "gateway.jsonl")
+        model = LanguageModel(name, served_protocol, services.env, Path(folder) / RECORDS / "gateway.jsonl")
         try:
             yield model
         finally:

@@ -89,28 +89,31 @@ def _compare(
     (store, notebooks), rows, agent_dirs = stores, [], get_settings().agent_dirs
     for competition_id, runs in sorted(by_competition.items()):
         kernels, urls = kernel_documents(notebooks, competition_id, examiner)
-        others = [
+        other_runs = [
             run
             for run in stored_runs(store, competition_id=competition_id)
             if run.record.run_group != run_group and (not against or run.record.run_group in against)
         ]
         for agent in sorted({run.record.agent for run in runs}):
-            foreign = [
+            other_documents = [
                 document
-                for other in others
+                for other in other_runs
                 if other.record.agent != agent
                 for document in _documents(store, other, examiner).values()
                 if isinstance(document, Document)
             ]
             template = _template(agent, agent_dirs, examiner)
-            own = [document for document in template.values() if isinstance(document, Document)]
-            corpora = {"kernel": Corpus(kernels, own, whole=True), "run": Corpus(foreign, own)}
-            # What the agent ships can be copied, too. Nothing is ignored there, and each of its runs has it.
+            template_documents = [document for document in template.values() if isinstance(document, Document)]
+            corpora = {
+                "kernel": Corpus(kernels, template_documents, whole=True),
+                "run": Corpus(other_documents, template_documents),
+            }
+            # The files of the agent's own folder can be copies, too. All of their code is compared, for each run.
             shipped = {f"agent folder: {name}": document for name, document in template.items()}
-            plain = {"kernel": Corpus(kernels, whole=True)}
+            corpora_without_template = {"kernel": Corpus(kernels, whole=True)}
             for run in (run for run in runs if run.record.agent == agent):
                 rows += _rows(run, _documents(store, run, examiner), corpora, urls)
-                rows += (row for row in _rows(run, shipped, plain, urls) if row["flagged"])
+                rows += (row for row in _rows(run, shipped, corpora_without_template, urls) if row["flagged"])
     return rows
 
 
@@ -202,7 +205,7 @@ def _rows(
 
 def _figures(match: Match, text: str, texts: dict[str, str]) -> dict[str, Any]:
     longest = sorted(match.fragments, key=lambda fragment: -fragment.tokens)[:MAX_FRAGMENTS]
-    shown = [_fragment(fragment, text, texts[match.second]) for fragment in longest] if match.flagged else []
+    shown_fragments = [_fragment(fragment, text, texts[match.second]) for fragment in longest] if match.flagged else []
     return {
         "similarity": match.similarity,
         "of_file": match.of_first,
@@ -210,7 +213,7 @@ def _figures(match: Match, text: str, texts: dict[str, str]) -> dict[str, Any]:
         "shared_tokens": match.tokens,
         "fragments": len(match.fragments),
         "flagged": match.flagged,
-        "matched": plain_json.dumps(shown),
+        "matched": plain_json.dumps(shown_fragments),
     }
 
 

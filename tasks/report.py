@@ -54,11 +54,11 @@ def write_tables(store: Store, run_group: str) -> bool:
     snapshots = (snapshot for record in records if record.grades for snapshot in record.snapshots)
     write_table(store, "snapshots", run_group, (snapshot.to_row() for snapshot in snapshots))
     write_table(store, "usage", run_group, (request.to_row() for record in records for request in record.usage))
-    checked = (validation.to_row() for record in records for validation in record.validations)
-    write_table(store, "validations", run_group, checked)
+    validation_rows = (validation.to_row() for record in records for validation in record.validations)
+    write_table(store, "validations", run_group, validation_rows)
     finished = [partial(read_own_validations, store, record.folder, record.run) for record in records if record.run]
-    own = chain.from_iterable(store.concurrently(finished))
-    write_table(store, "own_validations", run_group, (candidate.to_row() for candidate in own))
+    own_validations = chain.from_iterable(store.concurrently(finished))
+    write_table(store, "own_validations", run_group, (candidate.to_row() for candidate in own_validations))
     write_aggregates(store, run_group)
     return any(record.grades for record in records)
 
@@ -82,10 +82,10 @@ def write_aggregates(
     import pandas as pd
 
     counting = replace(counting_of(store, grades, runs, split), incomplete=incomplete, interval=interval)
-    rates = {by: rates_of(grades, runs, counting, by) for by in _BY}
+    rates = {by: rates_of(grades, runs, counting, by) for by in _GROUPINGS}
     tables: dict[Table, pd.DataFrame] = {
         name: pd.concat([getattr(of_kind, part).assign(by=by) for by, of_kind in rates.items()], ignore_index=True)
-        for name, part in _PARTS.items()
+        for name, part in _RATES_PARTS.items()
     }
     settings = {"incomplete": incomplete, "interval": interval, "counted": split or "what was run"}
     tables["aggregates/rates"] = tables["aggregates/rates"].assign(**settings)
@@ -93,19 +93,19 @@ def write_aggregates(
     tables["aggregates/best_of_k"] = best_of(grades, runs, counting)
     tables["aggregates/competitions"] = competition_table(grades, leaderboards_of(grades, runs), counting, runs)
     tables["aggregates/over_time"] = over_time(grades, snapshots, runs, counting)
-    own, used = (counting.chosen(table) for table in (grades, usage))
-    tables["aggregates/usage_by_run"] = usage_by_run(used)
-    tables["aggregates/usage"] = usage_by_series(own, used) if len(used) else used
+    counted_grades, counted_usage = (counting.chosen(table) for table in (grades, usage))
+    tables["aggregates/usage_by_run"] = usage_by_run(counted_usage)
+    tables["aggregates/usage"] = usage_by_series(counted_grades, counted_usage) if len(counted_usage) else counted_usage
     for name, table in tables.items():
-        if name in _PARTS and "seed" in table:  # a run without a seed is identified by its name
+        if name in _RATES_PARTS and "seed" in table:  # a run without a seed is identified by its name
             seeds = table["seed"].astype(object)
             named = seeds.map(lambda seed: isinstance(seed, str)).astype(bool)
             table = table.assign(seed=seeds.mask(named), run_id=seeds.where(named))
         write_frame(store, name, run_group, table)
 
 
-_BY: tuple[Any, ...] = ("complexity", "category")
-_PARTS: dict[Table, str] = {
+_GROUPINGS: tuple[Any, ...] = ("complexity", "category")
+_RATES_PARTS: dict[Table, str] = {
     "aggregates/rates": "rates",
     "aggregates/by_seed": "by_seed",
     "aggregates/gaps": "gaps",
@@ -213,19 +213,19 @@ def counting_of(store: Store, grades: pd.DataFrame, runs: pd.DataFrame, split: s
 
     groups = sorted({group for table in (grades, runs) if len(table) for group in table["run_group"]})
     planned = {group: planned_runs(store, group) for group in groups}
-    known = _facts(grades, runs, also=[name for plan in planned.values() for name, _ in plan])
+    facts_by_id = _facts(grades, runs, also=[name for plan in planned.values() for name, _ in plan])
     expected = None
     if split is not None:
-        known |= {name: registry.get(name).facts for name in registry.list(split)}
-        expected = {name: known[name].complexity for name in registry.list(split)}
+        facts_by_id |= {name: registry.get(name).facts for name in registry.list(split)}
+        expected = {name: facts_by_id[name].complexity for name in registry.list(split)}
     facts = {
         name: {"complexity": competition.complexity, "category": competition.category}
-        for name, competition in known.items()
+        for name, competition in facts_by_id.items()
     }
     return Counting(expected, facts, planned=planned)
 
 
-_MISSING: dict[str, Any] = {
+_DEFAULTS: dict[str, Any] = {
     "submission_path": "",
     **dict.fromkeys(("gold_threshold", "silver_threshold", "bronze_threshold", "median_threshold"), math.nan),
     **dict.fromkeys(
@@ -237,8 +237,8 @@ _MISSING: dict[str, Any] = {
 def reports_of(grades: pd.DataFrame) -> list[CompetitionReport]:
     """Rows of tables/grades as reports in the published format, in the same order.
 
-    Values that are missing, because a file had nonsense in their place, are NaN, an empty path, and false; rows that do
-    not say of which competition they are and when they were graded are left out.
+    Values that are missing, because they were invalid in a file, become NaN, an empty path, or false. Rows without a
+    competition or a time of grading are left out.
     """
     import pandas as pd
 
@@ -248,7 +248,7 @@ def reports_of(grades: pd.DataFrame) -> list[CompetitionReport]:
     records = grades[names].to_dict("records") if len(grades) else []
     reports = [{k: None if pd.isna(v) else v for k, v in record.items()} for record in records]
     for report in reports:
-        report |= {name: value for name, value in _MISSING.items() if report.get(name) is None}
+        report |= {name: value for name, value in _DEFAULTS.items() if report.get(name) is None}
         if report["valid_submission"] and report["score"] is None:
             report["score"] = math.nan  # tables have no NaN
     return [
@@ -271,8 +271,10 @@ def _trajectories(store: Store, runs: pd.DataFrame, root: str) -> dict[tuple[str
 
     if runs.empty:
         return {}
-    asked = runs[(runs["gateway_requests"].fillna(0) > 0) & runs["seed"].ge(0)].dropna(subset="competition_id")
-    rows = asked.to_dict("records")
+    runs_with_requests = runs[(runs["gateway_requests"].fillna(0) > 0) & runs["seed"].ge(0)].dropna(
+        subset="competition_id"
+    )
+    rows = runs_with_requests.to_dict("records")
     folders = [RunFolder(store, row["run_group"], row["competition_id"], int(row["seed"])) for row in rows]
     records = store.concurrently([folder.read_run_if_valid for folder in folders])
     pages = [
@@ -280,10 +282,10 @@ def _trajectories(store: Store, runs: pd.DataFrame, root: str) -> dict[tuple[str
         for folder, record in zip(folders, records, strict=True)
         if record is not None
     ]
-    there = store.concurrently([partial(store.exists, url) for _, url in pages])
+    existing = store.concurrently([partial(store.exists, url) for _, url in pages])
     return {
         (record.run_group, record.run_id): f"{root}/{store.relative(url)}"
-        for (record, url), exists in zip(pages, there, strict=True)
+        for (record, url), exists in zip(pages, existing, strict=True)
         if exists
     }
 
@@ -314,10 +316,10 @@ def _thresholds(facts: CompetitionFacts, grades: pd.DataFrame) -> Thresholds:
     import pandas as pd
 
     stored = Thresholds.of(facts)
-    own = grades[grades["competition_id"] == facts.id]
-    if "leaderboard" not in own or own["leaderboard"].nunique(dropna=False) != 1:
+    competition_grades = grades[grades["competition_id"] == facts.id]
+    if "leaderboard" not in competition_grades or competition_grades["leaderboard"].nunique(dropna=False) != 1:
         return stored
-    row = own.iloc[0]
+    row = competition_grades.iloc[0]
     if pd.isna(row["leaderboard"]) or row["leaderboard"] == STORED:
         return stored
     gold, silver, bronze, median = (float(row[f"{name}_threshold"]) for name in ("gold", "silver", "bronze", "median"))

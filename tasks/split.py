@@ -109,9 +109,9 @@ def split_dataset(
 
     with (
         slot("preparations", get_settings().preparations),
-        lease(store, prepare_lease(dataset), on_wait=waiting) as mine,
+        lease(store, prepare_lease(dataset), on_wait=waiting) as held_lease,
     ):
-        assert mine is not None
+        assert held_lease is not None
         current = read_current(store, dataset)
         state = current.state(recipe)
         if current.dataset is not None and state == "same":
@@ -119,8 +119,8 @@ def split_dataset(
             return str(current.dataset.key)
         target = Dataset(edition, competition_id, current.key_of(recipe))
         job = _job(store, target, recipe)
-        known = find(store, target)
-        if current.dataset is not None and state == "other code" and known is None:
+        existing = find(store, target)
+        if current.dataset is not None and state == "other code" and existing is None:
             if not store.exists(store.raw(competition_id)):
                 tell(f"{dataset}: made by other code and used as it is, because the store does not have its download")
                 release_archive(store, dataset)
@@ -128,20 +128,20 @@ def split_dataset(
             progress.report(competition_id, "split", "comparing the dataset with what the current code makes")
             change = next(iter(executor.map(difference, [job], store.prepared(current.dataset))))
             if change is None:
-                mine.require_held()
+                held_lease.require_held()
                 make_current(store, current.dataset, recipe)
                 tell(f"{dataset}: the current code makes the same files; the dataset is kept")
                 progress.report(competition_id, "split", "unchanged by the current code; kept")
                 release_archive(store, dataset)
                 return str(current.dataset.key)
             tell(f"{dataset}: the current code makes other files ({change}); prepared under a new key")
-        if known is None:
+        if existing is None:
             progress.report(competition_id, "split", "planning")
             with _similar(store, dataset, recipe) as (like, like_edition):
                 job = replace(job, like=like, like_edition=like_edition)
-                materialise(job, executor=executor, on_progress=show, before_commit=mine.require_held)
-        mine.require_held()
-        make_current(store, known or target, recipe)
+                materialise(job, executor=executor, on_progress=show, before_commit=held_lease.require_held)
+        held_lease.require_held()
+        make_current(store, existing or target, recipe)
         release_archive(store, dataset)
     return str(target.key)
 
@@ -167,22 +167,22 @@ def _similar(store: Store, dataset: Dataset, recipe: Recipe) -> Iterator[tuple[s
     """
     for edition in (dataset.edition, *EDITIONS):
         current = read_current(store, Dataset(edition, dataset.competition_id))
-        known = current.own_recipes(current.dataset.key) if current.dataset else []
-        if current.dataset and any(earlier.download == recipe.download for earlier in known):
-            same = any(recipe.same_inputs(earlier) and earlier.code == recipe.code for earlier in known)
-            with use(store, current.dataset) as used:
-                yield store.prepared(used), used.home if same else None
+        recipes = current.own_recipes(current.dataset.key) if current.dataset else []
+        if current.dataset and any(earlier.download == recipe.download for earlier in recipes):
+            has_same_inputs = any(recipe.same_inputs(earlier) and earlier.code == recipe.code for earlier in recipes)
+            with use(store, current.dataset) as in_use:
+                yield store.prepared(in_use), in_use.home if has_same_inputs else None
             return
     yield None, None
 
 
-def _shared(store: Store, dataset: Dataset, files_of: Edition, download_hash: str, *how: Any) -> str:
+def _shared(store: Store, dataset: Dataset, files_of: Edition, download_hash: str, *options: Any) -> str:
     """Prepare the edition whose files are those of the edition that `dataset` names, and note that they are shared."""
-    own = read_current(store, dataset)
-    key = split_dataset(dataset.competition_id, store.root, files_of, download_hash, *how)
-    with lease(store, prepare_lease(dataset)) as mine:
-        assert mine is not None
-        if not (own.dataset and own.dataset.files_of):
+    current = read_current(store, dataset)
+    key = split_dataset(dataset.competition_id, store.root, files_of, download_hash, *options)
+    with lease(store, prepare_lease(dataset)) as held_lease:
+        assert held_lease is not None
+        if not (current.dataset and current.dataset.files_of):
             share(store, dataset, files_of)
         release_archive(store, dataset)
     return key
@@ -201,7 +201,7 @@ class _ProgressArtifact:
     def show(self, made: Progress) -> None:
         """Create the bar, or update it if it has moved by 5 %: each update is a request to the server.
 
-        After a failure it waits for a minute: the work must not.
+        After a failure, it makes no request for a minute, so that the work does not wait for the server.
         """
         if time.monotonic() - self._failed < _RETRY_SECONDS:
             return

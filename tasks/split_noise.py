@@ -45,7 +45,7 @@ def _row(store: Store, run: StoredRun, grade: GradeRecord, draws: int, seconds: 
     del row["run_group"]
     try:
         halves = _halves(store, run, grade, draws, seconds)
-    except UserError as error:  # of the dataset; the other runs are measured
+    except UserError as error:  # the dataset is at fault; the other runs are measured
         return {**row, "message": explain(error)}
     if not halves.scores or grade.score is None:
         return {**row, "units": halves.units, "halves": 0, "message": halves.message or "the score is not a number"}
@@ -54,7 +54,7 @@ def _row(store: Store, run: StoredRun, grade: GradeRecord, draws: int, seconds: 
 
 
 def _thresholds(grade: GradeRecord) -> Thresholds:
-    """Those that the submission was graded with."""
+    """The thresholds that the submission was graded with."""
     limits = (grade.gold_threshold, grade.silver_threshold, grade.bronze_threshold, grade.median_threshold)
     gold, silver, bronze, median = (math.nan if limit is None else limit for limit in limits)
     return Thresholds(gold, silver, bronze, median, teams=0, lower_is_better=grade.is_lower_better)
@@ -71,7 +71,7 @@ def _halves(store: Store, run: StoredRun, grade: GradeRecord, draws: int, second
     ):
         submission = Path(folder) / "submission.csv"
         store.top.fs.get_file(store.top.path(store.relative(f"{run.source}/submission.csv")), str(submission))
-        again, halves = grader.halves(submission, draws, seconds)
-    if again.report.score != grade.score:
-        return Halves(message=f"graded again, the score is {again.report.score}; regrade the group first")
+        regraded, halves = grader.halves(submission, draws, seconds)
+    if regraded.report.score != grade.score:
+        return Halves(message=f"graded again, the score is {regraded.report.score}; regrade the group first")
     return halves or Halves(message="the score is not a finite number")

@@ -141,10 +141,10 @@ def _read(
     texts |= {f"code/{name}": text for name, text in code.items() if name.endswith(_CODE_IN_PROMPTS)}
     key = content_key(model.name, dict(asked.questions), *([asked.extra] if asked.extra else []), PIECE, OVERLAP, texts)
     url = store.url("integrity", *run.name.split("/"), "reading.json")
-    known = store.read_json(url)
-    if known and known.get("key") == key and not known["reading"].get("failed"):
-        findings = tuple(Finding(**each) for each in known["reading"]["findings"])
-        return Reading(**{**known["reading"], "findings": findings})
+    stored = store.read_json(url)
+    if stored and stored.get("key") == key and not stored["reading"].get("failed"):
+        findings = tuple(Finding(**finding) for finding in stored["reading"]["findings"])
+        return Reading(**{**stored["reading"], "findings": findings})
     reading = read_run(texts, model.ask, model.name, model.ask_all, asked)
     store.write_json(url, {"key": key, "model": model.name, "reading": asdict(reading)})
     return reading

@@ -143,4 +143,4 @@ _REQUEST_CHECKS: tuple[Check, ...] = (
 )
 _STATE_CHECKS: tuple[Check, ...] = (_usable_store, _replaceable_runs, _downloads, _server_of_the_pool)
 _DRY_RUN_CHECKS: tuple[Check, ...] = (_downloads, _server_of_the_pool)
-"""These leave out `_usable_store`, which writes, and `_replaceable_runs`: the plan says it in the line of each run."""
+"""Without `_usable_store`, which writes, and `_replaceable_runs`: the plan shows for each run whether it is refused."""

@@ -46,7 +46,7 @@ def results_of(series: Series, model: str | None, now: datetime) -> dict[str, An
     dataset = {"dataset_name": f"MLE-bench {series.edition}", "source_type": "other"}
     began = [result.run.started_at for result in series.results if result.run and result.run.started_at]
     common = {"source_data": dataset, "generation_config": _generation(series)}
-    scores = [each for name in series.competition_ids if (each := _competition(name, series)) is not None]
+    scores = [score for name in series.competition_ids if (score := _competition(name, series)) is not None]
     return {
         "schema_version": SCHEMA_VERSION,
         "evaluation_id": f"mle-bench-{series.edition}/{model}/{series.run_group}-{series.agent}/{now.timestamp():.0f}",
@@ -69,7 +69,7 @@ def results_of(series: Series, model: str | None, now: datetime) -> dict[str, An
                 "run_group": series.run_group,
             },
         },
-        "evaluation_results": [{**each, **common} for each in (*_rates(series), *scores)],
+        "evaluation_results": [{**row, **common} for row in (*_rates(series), *scores)],
     }
 
 
@@ -129,14 +129,14 @@ def _competition(competition_id: str, series: Series) -> dict[str, Any] | None:
         "metric_config": {
             "metric_id": f"mle-bench/{competition_id}/score",
             "metric_name": facts.metric.name if facts else "score",
-            "lower_is_better": scored[0].is_lower_better,  # and no type: "continuous" would need bounds
+            "lower_is_better": scored[0].is_lower_better,  # without a type, because "continuous" would need bounds
         },
         "score_details": {"score": statistics.fmean(values), "details": details, "uncertainty": uncertainty},
     }
 
 
 def _generation(series: Series) -> dict[str, Any]:
-    """The conditions of the runs; the schema wants texts."""
+    """The conditions of the runs, as texts, which the schema requires."""
     conditions = series.conditions()
     limit, backend = conditions.get("time_limit_seconds"), conditions.get("backend")
     arguments: dict[str, Any] = {}

@@ -1,7 +1,7 @@
 """The results of a run group, gathered from the store for an export.
 
-Exports contain what a reader of results needs and nothing else: no answers, no submissions, no keys, no signatures, no
-paths of this machine, and nothing of other run groups.
+Exports contain only what a reader of results needs: no answers, no submissions, no keys, no signatures, no paths of
+this machine, and nothing of other run groups.
 """
 
 from __future__ import annotations
@@ -143,19 +143,19 @@ def gather(store: Store, run_group: str, edition: Edition | None = None) -> list
     grades, runs = read_table(store, "grades", [run_group]), read_table(store, "runs", [run_group])
     if grades.empty:
         raise no_runs(store, run_group, "graded runs")
-    chosen = edition_of(run_group, sorted(set(grades["edition"])), edition)
-    grades = latest_grades(grades[grades["edition"] == chosen])
+    chosen_edition = edition_of(run_group, sorted(set(grades["edition"])), edition)
+    grades = latest_grades(grades[grades["edition"] == chosen_edition])
     counting = counting_of(store, grades, runs)
-    whole, splits = (rates_of(grades, runs, counting, by).rates for by in ("category", "complexity"))
-    rates = pd.concat([whole[whole["split"] == "all"], splits[splits["split"] != "all"]])
-    rates = rates[rates["edition"] == chosen]
+    all_rates, split_rates = (rates_of(grades, runs, counting, by).rates for by in ("category", "complexity"))
+    rates = pd.concat([all_rates[all_rates["split"] == "all"], split_rates[split_rates["split"] != "all"]])
+    rates = rates[rates["edition"] == chosen_edition]
     by_agent: dict[str, list[Result]] = {}
     for records in records_of(store, run_group):
-        result = _result(records, chosen)
-        if (who := result.grade or result.run) is not None:
-            by_agent.setdefault(who.agent, []).append(result)
+        result = _result(records, chosen_edition)
+        if (record := result.grade or result.run) is not None:
+            by_agent.setdefault(record.agent, []).append(result)
     return [
-        Series(run_group, agent, chosen, tuple(results), rates[rates["agent"] == agent])
+        Series(run_group, agent, chosen_edition, tuple(results), rates[rates["agent"] == agent])
         for agent, results in sorted(by_agent.items())
     ]
 

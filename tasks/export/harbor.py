@@ -1,8 +1,8 @@
 """Competitions as tasks of Harbor, schema 1.4: the agent's container has the public data, the verifier's the answers.
 
-The verifier has a container of its own, so answers never meet the agent. By default both mount their part of the
-dataset from the store, and the task contains no data at all. Providers of sandboxes without volumes need the data in
-the images: then they are fetched from the store into the task.
+The verifier has a separate container, so that the agent never has access to the answers. By default both containers
+mount their part of the dataset from the store, and the task contains no data. Providers of sandboxes without volumes
+need the data in the images; for them, the data are fetched from the store into the task.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Data = Literal["mount", "copy"]
 HOME, ANSWERS = "/home", "/answers"
 AGENT_SECONDS, VERIFIER_SECONDS = 24 * 3600.0, 3600.0
 MODEL_HOSTS = ("api.anthropic.com", "api.openai.com", "generativelanguage.googleapis.com", "openrouter.ai")
-"""What agents reach while they work: models, and nothing from which answers could be copied."""
+"""Hosts that agents can reach: only language models, and no site with answers."""
 INSTRUCTION = """\
 {description}
 
@@ -121,14 +121,17 @@ def write_task(store: Store, competition_id: str, edition: Edition, folder: Path
     return path
 
 
-_PLACES = {"public": ("environment", f"{HOME}/data", "data"), "private": ("tests", f"{ANSWERS}/private", "answers")}
-"""Of each part of a dataset: the folder of the image that gets it, where it lies in there, and its name if copied."""
+_IMAGE_PARTS = {
+    "public": ("environment", f"{HOME}/data", "data"),
+    "private": ("tests", f"{ANSWERS}/private", "answers"),
+}
+"""For each part of a dataset: the folder of the image that gets it, its path in the image, and its name if copied."""
 
 
 def _data(store: Store, dataset: Dataset, path: Path, options: HarborOptions) -> dict[str, str]:
     """Give each image its part of the dataset, and only that; returns the line of its Dockerfile for it."""
     lines = {}
-    for part, (folder, target, name) in _PLACES.items():
+    for part, (folder, target, name) in _IMAGE_PARTS.items():
         if options.data == "copy":
             with local_copy(store, dataset, part, local_cache()) as root:
                 shutil.copytree(root / part, path / folder / name)
@@ -153,12 +156,12 @@ def _data(store: Store, dataset: Dataset, path: Path, options: HarborOptions) ->
 
 def _instruction(competition: Competition, edition: Edition) -> str:
     sample = competition.facts.files.sample_submission
-    shown = (
+    sample_note = (
         f"\n  A sample submission: `{HOME}/data/{sample.removeprefix('public/')}`"
         if sample.startswith("public/")
         else ""
     )
-    return INSTRUCTION.format(description=competition.describe(edition).rstrip(), home=HOME, sample=shown)
+    return INSTRUCTION.format(description=competition.describe(edition).rstrip(), home=HOME, sample=sample_note)
 
 
 def _configuration(competition: Competition, dataset: Dataset) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What happened in a run, as the events of an Inspect log: calls of language models, and graded snapshots.
+"""The events of a run for an Inspect log: calls of language models, and graded snapshots.
 
 The fields are those of inspect_ai's `log/_log.py` and `event/` as of version 0.3.285.
 """
@@ -40,7 +40,7 @@ class Usage:
 
 
 class Transcript:
-    """The model events of a run. Messages that several requests share are stored once, and referred to by position."""
+    """The model events of a run. A message that several requests share is stored once, and referred to by position."""
 
     def __init__(self, began: datetime) -> None:
         self.events: list[dict[str, Any]] = []
@@ -50,7 +50,7 @@ class Transcript:
         """The messages of the last request with a transcript, and its answer."""
         self.output: dict[str, Any] = {}
         self._began = began
-        self._places: dict[bytes, int] = {}
+        self._positions: dict[bytes, int] = {}
         self._names: dict[str, str] = {}
         """Names of tools, by the id of the call."""
 
@@ -58,7 +58,7 @@ class Transcript:
         """Add a request to a language model, also one that was refused."""
         usage = usage_of(call)
         self.usage.add(call.model, usage)
-        asked = [self._place(message) for message in call.asked or ()]
+        positions = [self._position(message) for message in call.asked or ()]
         message = call.answer or Message("assistant")
         answer = {**self._message(message), "model": call.model}
         output = {
@@ -77,7 +77,7 @@ class Transcript:
             "working_start": max(0.0, (call.started_at - self._began).total_seconds()),
             "model": call.model,
             "input": [],
-            "input_refs": _ranges(asked),
+            "input_refs": _ranges(positions),
             "tools": [],
             "tool_choice": "auto",
             "config": {},
@@ -90,16 +90,16 @@ class Transcript:
             event["error"] = call.message or call.status
         self.events.append(event)
         if call.asked is not None:
-            self.conversation = [*(self.pool[place] for place in asked), *([answer] if call.answer else [])]
+            self.conversation = [*(self.pool[position] for position in positions), *([answer] if call.answer else [])]
         if call.answer is not None:
             self.output = output
 
-    def _place(self, message: Message) -> int:
+    def _position(self, message: Message) -> int:
         digest = message.digest
-        if digest not in self._places:
-            self._places[digest] = len(self.pool)
+        if digest not in self._positions:
+            self._positions[digest] = len(self.pool)
             self.pool.append(self._message(message))
-        return self._places[digest]
+        return self._positions[digest]
 
     def _message(self, message: Message) -> dict[str, Any]:
         if message.role == "tool":
@@ -129,16 +129,16 @@ def usage_of(call: Call) -> dict[str, Any]:
     }
 
 
-def _ranges(places: list[int]) -> list[list[int]]:
+def _ranges(positions: list[int]) -> list[list[int]]:
     """Positions as ranges (start, end): successive ones are one range.
 
     >>> _ranges([0, 1, 2, 7, 4])
     [[0, 3], [7, 8], [4, 5]]
     """
     ranges: list[list[int]] = []
-    for place in places:
-        if ranges and ranges[-1][1] == place:
-            ranges[-1][1] = place + 1
+    for position in positions:
+        if ranges and ranges[-1][1] == position:
+            ranges[-1][1] = position + 1
         else:
-            ranges.append([place, place + 1])
+            ranges.append([position, position + 1])
     return ranges

@@ -55,7 +55,7 @@ def write_log(series: Series, folder: Path) -> Path:
 
 
 def _spec(series: Series, created: datetime, model: str | None) -> dict[str, Any]:
-    """What was evaluated, and under which conditions."""
+    """The specification of the evaluation: task, agent, model and conditions."""
     conditions = series.conditions()
     commit, limit = str(conditions.get("git_commit", "")), conditions.get("time_limit_seconds")
     revision = {"type": "git", "origin": "", "commit": commit}
@@ -97,12 +97,12 @@ def _results(series: Series) -> dict[str, Any]:
         rows = series.rates[series.rates["rate"] == rate].to_dict("records")
         metrics: dict[str, Any] = {}
         for row in rows:
-            whole = row["split"] == "all"
+            all_competitions = row["split"] == "all"
             for name in ("mean", "sem", "ci_low", "ci_high"):
                 if not math.isnan(value := row[name]):
-                    label = name if whole else f"{row['split']}_{name}"
+                    label = name if all_competitions else f"{row['split']}_{name}"
                     facts = {"seeds": int(row["seeds"]), "competitions": int(row["competitions"])}
-                    group = {} if whole else {"group": str(row["split"])}
+                    group = {} if all_competitions else {"group": str(row["split"])}
                     metrics[label] = {"name": label, "value": float(value), "metadata": facts, **group}
         scored = sum(_graded(result) for result in series.results)
         counts = {"scored_samples": scored, "unscored_samples": len(series.results) - scored}
@@ -116,7 +116,7 @@ def _results(series: Series) -> dict[str, Any]:
 
 
 def _sample(result: Result, series: Series) -> dict[str, Any]:
-    """A run: its description, what it asked language models, its graded snapshots and its scores."""
+    """The sample of a run: its description, its calls of language models, its graded snapshots and its scores."""
     run, began = result.run, _began(result)
     transcript = Transcript(began)
     for call in result.calls():
@@ -131,8 +131,14 @@ def _sample(result: Result, series: Series) -> dict[str, Any]:
         *(_snapshot(snapshot, result, began) for snapshot in result.snapshots),
         *(_score_event(name, score, ended, seconds, intermediate=False) for name, score in scores.items()),
     ]
-    first = {"input": described, "target": "", "id": result.competition_id, "metadata": metadata}
-    start = {"event": "sample_init", "timestamp": began.isoformat(), "working_start": 0.0, "sample": first, "state": {}}
+    sample = {"input": described, "target": "", "id": result.competition_id, "metadata": metadata}
+    start = {
+        "event": "sample_init",
+        "timestamp": began.isoformat(),
+        "working_start": 0.0,
+        "sample": sample,
+        "state": {},
+    }
     return {
         "id": result.competition_id,
         "epoch": result.seed + 1,
@@ -155,7 +161,7 @@ def _sample(result: Result, series: Series) -> dict[str, Any]:
 
 
 def _described(result: Result, series: Series) -> str:
-    """What the agent was told to do; the id of the competition if the catalog does not have it."""
+    """The description that the agent got; the id of the competition if the catalog does not have it."""
     if result.facts is None:
         return result.competition_id
     obfuscated = bool(result.run and result.run.obfuscated)
@@ -203,12 +209,12 @@ def _scores(result: Result) -> dict[str, Any]:
 
 
 def _snapshot(snapshot: SnapshotRecord, result: Result, began: datetime) -> dict[str, Any]:
-    """A graded snapshot of the submission, as a score on the way."""
+    """A graded snapshot of the submission, as an intermediate score."""
     percentile = result.percentile(snapshot.score)
     facts: dict[str, Any] = {"any_medal": snapshot.any_medal, "valid_submission": snapshot.valid_submission}
     facts |= {} if math.isnan(percentile) else {"human_percentile": percentile}
-    known = snapshot.score is not None and math.isfinite(snapshot.score)
-    score = {"value": snapshot.score if known else "invalid", "metadata": facts}
+    has_score = snapshot.score is not None and math.isfinite(snapshot.score)
+    score = {"value": snapshot.score if has_score else "invalid", "metadata": facts}
     moment = began + timedelta(seconds=snapshot.at_seconds)
     return _score_event("score", score, moment, snapshot.at_seconds, intermediate=True)
 
@@ -251,9 +257,11 @@ def _summary(sample: dict[str, Any]) -> dict[str, Any]:
 
 
 def _began(result: Result) -> datetime:
-    """When the run was started, or when it was graded if that is not known."""
-    known = (result.run.started_at if result.run else None) or (result.grade.created_at if result.grade else None)
-    return _aware(known or datetime.fromtimestamp(0, UTC))
+    """The time when the run was started, or graded if that is not known."""
+    started_or_graded = (result.run.started_at if result.run else None) or (
+        result.grade.created_at if result.grade else None
+    )
+    return _aware(started_or_graded or datetime.fromtimestamp(0, UTC))
 
 
 def _aware(moment: datetime) -> datetime:

@@ -27,8 +27,8 @@ def main(competition_id: str, edition: Edition, answers: Path, submission: Path,
     competition = registry.get(competition_id)
     with GradingPool(competition, answers, edition, thresholds=Thresholds.of(competition.facts)) as grader:
         result = grader.grade(submission)
-    shown = f"score {result.report.score}" if result.outcome == "valid" else None
-    click.echo(f"{result.outcome}: {'. '.join(filter(None, (shown, result.message)))}")
+    score_text = f"score {result.report.score}" if result.outcome == "valid" else None
+    click.echo(f"{result.outcome}: {'. '.join(filter(None, (score_text, result.message)))}")
     if result.detail:
         raise click.ClickException(f"grading failed, which is no failure of the agent\n{result.detail}")
     values = rewards_of(result.report, competition.facts.leaderboard.percentiles)

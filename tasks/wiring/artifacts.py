@@ -1,8 +1,8 @@
 """Artifacts in the Prefect UI. All of them are made here, since the UI takes their texts for Markdown and HTML.
 
-A text that is no `Markdown` of ours is escaped, so that what agents, models, submissions and downloads said neither
-loads a picture nor becomes a link. Tables are Markdown too: one of the UI's pages shows the cells of a table artifact
-as Markdown, and the other one as they are.
+A text that is not our `Markdown` is escaped, so that texts of agents, models, submissions and downloads neither load a
+picture nor become links. Tables are Markdown, too: one of the UI's pages shows the cells of a table artifact as
+Markdown, and the other one shows them unchanged.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ def show_progress(percent: float, description: str) -> UUID | None:
     """Make a progress bar; returns its id."""
     from prefect.artifacts import create_progress_artifact
 
-    made = create_progress_artifact(percent, description=Markdown.escape(description))
-    return made if isinstance(made, UUID) else None
+    artifact_id = create_progress_artifact(percent, description=Markdown.escape(description))
+    return artifact_id if isinstance(artifact_id, UUID) else None
 
 
 def update_progress(artifact: UUID, percent: float, description: str | None = None) -> None:

@@ -1,7 +1,7 @@
-"""The attempts of a request: which are finished, which may replace a run, and what a group's manifest says about them.
+"""The attempts of a request: which are finished, which may replace a run, and their entries in the group's manifest.
 
-A run of a group that was made under other conditions is not overwritten unless that is asked for. This does not import
-Prefect, which takes long.
+A run of a group that was made under other conditions is not overwritten unless the request says so. This module does
+not import Prefect, which takes long.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def run_key(context: RunContext, seed: int, dataset_key: str) -> str:
     The run group is part of it, because another group is another attempt.
     """
     request = context.request
-    # The caps of a machine are in the record of the run only.
+    # The caps of a machine are only in the record of the run, and not part of its key.
     limits = context.requested_limits.as_dict()
     del limits["free_bytes"]
     reach = backends.conditions(request.isolation) | ({"obfuscated": True} if request.obfuscated else {})
@@ -83,7 +83,7 @@ def attempt_folder(store: Store, attempt: Attempt) -> RunFolder:
 def finished_run(store: Store, attempt: Attempt) -> RunRecord | None:
     """The record of the attempt if it is finished under the same key, otherwise None.
 
-    A run that was lost or cancelled is made again, and one that the attempt replaces.
+    A run that was lost or cancelled, or that the attempt replaces, does not count: it is made again.
     """
     record = attempt_folder(store, attempt).read_run()
     if record is None or record.key != attempt.key or record.status in _WITHOUT_RESULT:
@@ -122,19 +122,19 @@ def _other_result(store: Store, attempt: Attempt) -> RunRecord | None:
 
 
 def differences(context: RunContext, record: RunRecord, attempt: Attempt) -> list[str]:
-    """How the conditions of an attempt differ from those of a recorded run, as texts: what it was, what it is now."""
+    """How the conditions of an attempt differ from those of a recorded run: texts with the value then and now."""
     request, agent = context.request, context.agent
-    limits, here = context.requested_limits, context.limits
+    limits, machine_limits = context.requested_limits, context.limits
     seconds = record.time_limit_seconds
     # Limits that the machine has set, because none was requested or it has less, are no conditions of the run.
     by_machine = {
         name
-        for name, asked, given in (
-            ("CPUs", limits.cpus, here.cpus),
-            ("memory", limits.memory_bytes, here.memory_bytes),
-            ("disk", limits.disk_bytes, here.disk_bytes),
+        for name, requested, available in (
+            ("CPUs", limits.cpus, machine_limits.cpus),
+            ("memory", limits.memory_bytes, machine_limits.memory_bytes),
+            ("disk", limits.disk_bytes, machine_limits.disk_bytes),
         )
-        if asked != given
+        if requested != available
     }
     conditions = backends.conditions(request.isolation)
     now = {
@@ -184,7 +184,7 @@ def note_in_manifest(store: Store, run_group: str, kind: str, **facts: Any) -> N
 
 
 def note_plan(store: Store, request: RunRequest, competition_ids: Sequence[str]) -> None:
-    """Note which runs a request plans, so that those that are dropped later show."""
+    """Note which runs a request plans, so that runs that are dropped later are noticed."""
     plan: dict[str, Any] = {"competitions": sorted(competition_ids), "seeds": request.seeds, "agent": request.agent}
     if request.only_seeds:
         plan |= {"seeds": 0, "seed_numbers": request.seed_numbers}

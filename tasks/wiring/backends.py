@@ -1,4 +1,4 @@
-"""The backends of this process, one per isolation, so that an interrupt can stop everything that they started."""
+"""The backends of this process, one per isolation, so that an interrupt can stop all agents that they started."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class _Agents:
         return running
 
 
-# Global, because Ctrl-C and the end of the time for agents come to the process and not to a task.
+# Global, because Ctrl-C and the time limit for all agents concern the process and not a single task.
 _agents = _Agents()
 
 
@@ -85,21 +85,21 @@ def terminate_agents(reason: str) -> None:
 @contextlib.contextmanager
 def without_agents(reason: str) -> Iterator[None]:
     """Stop every agent of this process, and start none during the block."""
-    already = _agents.refusal
-    terminate_agents(already or reason)
+    earlier_refusal = _agents.refusal
+    terminate_agents(earlier_refusal or reason)
     try:
         yield
     finally:
-        _agents.refuse(already)
+        _agents.refuse(earlier_refusal)
 
 
 def stop_all() -> None:
     """Stop every agent that this process started or waits for."""
-    for each in _agents.take():
-        each.close()
+    for running_backend in _agents.take():
+        running_backend.close()
 
 
 def leave_all() -> None:
     """Leave the agents of this process alone when it ends. They stay supervised, and the next process finds them."""
-    for each in _agents.take():
-        each.leave()
+    for running_backend in _agents.take():
+        running_backend.leave()

@@ -1,10 +1,10 @@
 """Cancelling runs of this host from another process, as `mlebench cancel` does.
 
-What is cancelled is noted as a file in the host's folder, which all processes of a user on a machine share. Processes
-that were started before it look for it before they start an agent. Agents that run are terminated.
+A cancelled selection of runs is noted as a file in the host's folder, which all processes of a user on a machine share.
+Processes that were started before it look for the file before they start an agent. Agents that run are terminated.
 
-`python -m tasks.wiring.cancelling PID` ends the agents of a process that ends at once, at a second Ctrl-C. Supervisors
-end theirs without it. A container would go on to the end of its time.
+`python -m tasks.wiring.cancelling PID` ends the agents of a process that ends at once, at a second Ctrl-C. It is needed
+for containers, which would go on to the end of their time. Supervisors end their agents themselves.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from sandbox.backend import RunHandle, RunResult
     from tasks.wiring.run import ActiveRun
 
-_PROCESS_STARTED = time.time()  # about; what was cancelled before is run again
+_PROCESS_STARTED = time.time()  # approximately; runs that were cancelled before are run again
 _EXIT_SECONDS = 30.0  # for the end of a process
 
 
@@ -55,20 +55,20 @@ class RunSelection:
         return self.competition_id in (None, competition_id) and (self.seed is None or str(self.seed) == str(seed))
 
     def _has_labels(self, labels: Mapping[str, str]) -> bool:
-        same = labels.get("store") == self.store and labels.get("group") == self.run_group
-        return same and self.has(labels.get("competition", ""), labels.get("seed", ""))
+        same_group = labels.get("store") == self.store and labels.get("group") == self.run_group
+        return same_group and self.has(labels.get("competition", ""), labels.get("seed", ""))
 
     def running(self) -> list[Holder]:
-        """Those that have a slot of this host."""
+        """The selected runs that have a slot of this host."""
         return [holder for holder in host_slots().holders() if self._has_labels(holder.claim.labels)]
 
     def waiting(self) -> list[Labels]:
-        """Those that wait for a slot of this host, and those that its processes have not begun."""
+        """The selected runs that wait for a slot of this host, or that its processes have not begun."""
         claimed = [claim.labels for claim in host_slots().waiting()]
         return [labels for labels in [*pending_runs(), *claimed] if self._has_labels(labels)]
 
     def cancel(self) -> None:
-        """Keep those that wait from starting, and terminate those that run. Returns at once."""
+        """Prevent waiting runs from starting, and terminate the others. Returns at once."""
         folder = _folder(self.store, self.run_group)
         folder.mkdir(parents=True, exist_ok=True)
         (folder / _name(self.competition_id, self.seed)).write_text("")
@@ -77,7 +77,7 @@ class RunSelection:
 
 
 def forget_cancelling(request: RunRequest) -> None:
-    """Forget what was cancelled of a group, which is run again."""
+    """Forget which runs of a group were cancelled, because it is run again."""
     shutil.rmtree(_folder(request.store, request.run_group), ignore_errors=True)
 
 
@@ -99,7 +99,7 @@ def require_not_cancelled(attempt: Attempt) -> None:
 
 
 def store_cancelled(run: ActiveRun, handle: RunHandle, result: RunResult, number: int) -> NoReturn:
-    """End a run whose agent was stopped by a user. What a cancelled run has handed in is kept.
+    """End a run whose agent was stopped by a user. The submission of a cancelled run is kept.
 
     Raises `UserError`, or, if this process is being ended, the error that ends it.
     """
@@ -111,7 +111,7 @@ def store_cancelled(run: ActiveRun, handle: RunHandle, result: RunResult, number
 
 
 def terminate(holder: Holder) -> None:
-    """Terminate an agent. The process that waits for it stores what it left; without one, its files stay."""
+    """Terminate an agent. The process that waits for it stores its files; without such a process, they stay."""
     backends.load(holder.claim.backend).request_stop(Path(holder.claim.workdir), attended=holder.waited_for)
 
 
@@ -129,7 +129,7 @@ def spawn_cleanup() -> None:
     with contextlib.suppress(OSError):
         subprocess.Popen(
             [sys.executable, "-m", __name__, str(os.getpid())],
-            # What lies in the current directory does not hide our packages.
+            # Files in the current directory must not hide our packages.
             env={**os.environ, "PYTHONPATH": search_path(), "PYTHONSAFEPATH": "1"},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -139,7 +139,7 @@ def spawn_cleanup() -> None:
 
 
 def main(pid: int) -> int:
-    """Wait for the end of a process, and end its agents that are left; returns the exit code."""
+    """Wait for the end of a process, and end its remaining agents; returns the exit code."""
     import psutil
 
     with contextlib.suppress(psutil.Error):

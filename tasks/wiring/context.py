@@ -1,4 +1,4 @@
-"""What a process works with, by its settings and a request: store, sources of downloads, agent and limits."""
+"""The objects that settings and a request name: store, sources of downloads, agent and limits."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ _MACHINE_SHARE = 0.9
 class RunContext:
     """A request and what it names, resolved once for a command, a flow or a task: settings, store and agent.
 
-    The request is what travels between processes; each makes a context of it. What can change while a group is run is
-    not part of it: which datasets are prepared and which runs are finished is read from the store where it matters.
+    Only the request is passed between processes; each process makes a context of it. The context does not have what can
+    change while a group is run: prepared datasets and finished runs are read from the store where they are needed.
     """
 
     request: RunRequest
@@ -45,7 +45,7 @@ class RunContext:
 
     @property
     def requested_limits(self) -> Limits:
-        """What agent and request ask for. It is part of the key of a run, which the caps of a machine are not."""
+        """The limits that agent and request ask for. They are part of a run's key; the caps of a machine are not."""
         limits = self.agent.limits.override(time_limit_seconds=self.request.time_limit_seconds)
         return limits.capped(self._caps_of_request(limits))
 
@@ -64,8 +64,8 @@ class RunContext:
     def stated_limits(self) -> Limits:
         """The limits of the agent under the caps that the operator states, by which a host is chosen.
 
-        What a cap is by default depends on the machine: a run should not go to a small host because it may have less
-        there.
+        Default caps are left out, because they depend on the machine: a run should not go to a small host only because
+        its limits are smaller there.
         """
         settings, limits = self.settings, self.agent.limits
         stated = limits.override(memory_bytes=settings.agent_memory, cpus=settings.agent_cpus, gpus=settings.agent_gpus)
@@ -84,7 +84,7 @@ def open_store(url: str | None = None) -> Store:
 
 
 def browser_link(store: Store, url: str) -> str:
-    """The address of a file of a store for links in the Prefect UI: one that a browser can open, if there is one."""
+    """The address of a file of a store for links in the Prefect UI, which a browser can open if possible."""
     served = get_settings().files_url
     if served and store.root == open_store().root:
         return f"{served.rstrip('/')}/{quote(store.relative(url))}"
@@ -94,8 +94,8 @@ def browser_link(store: Store, url: str) -> str:
 def local_cache(patience: float | None = None) -> Cache:
     """The cache of local copies of prepared datasets; `patience` is how long, in seconds, to wait for room in it."""
     settings = get_settings()
-    more = {} if patience is None else {"patience": patience}
-    return Cache(settings.scratch / "cache", settings.cache_limit, **more)
+    options = {} if patience is None else {"patience": patience}
+    return Cache(settings.scratch / "cache", settings.cache_limit, **options)
 
 
 def download_source(competition_id: str, raw_dir: str | None = None) -> Source:
@@ -120,7 +120,7 @@ def archive_needed(store: Store, dataset: Dataset, raw_dir: str | None = None, *
 
 
 def caps(settings: Settings) -> Limits:
-    """The most that a run may have on this machine."""
+    """The highest limits of a run on this machine."""
     import psutil
 
     return Limits(

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 SMALL_DOWNLOAD_BYTES = 4 << 20
-"""Bytes of a download that this process has prepared before the first worker of a local cluster is ready."""
+"""A download of this size is prepared in this process before the first worker of a local cluster would be ready."""
 
 
 class Workers:
@@ -74,7 +74,7 @@ class Workers:
         )
 
     def executor_for(self, size: int, on_wait: Callable[[str], None]) -> Executor:
-        """What prepares a download of `size` bytes; `on_wait` gets what Dask waits for. Raises as `start` does."""
+        """The executor for a download of `size` bytes; `on_wait` gets what Dask waits for. Raises as `start` does."""
         if size <= self._small:
             return Serial()
         return DaskExecutor(self.start(), set_up=apply_settings, on_wait=on_wait, patience=self._patience)

@@ -1,6 +1,6 @@
-"""What there is to grade, with which thresholds and graders, and what of it is graded.
+"""Requests to grade runs, their thresholds and graders, and which of them are graded already.
 
-This does not import Prefect, which takes long.
+This module does not import Prefect, which takes long.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def grade_requests(store: Store, run_group: str, leaderboard: Leaderboard) -> It
 def _record_or_error(folder: RunFolder) -> RunRecord | Exception | None:
     try:
         return folder.read_run()
-    except Exception as error:  # of a damaged record; the other runs are graded
+    except Exception as error:  # the record is damaged; the other runs are graded
         return error
 
 
@@ -101,9 +101,9 @@ def grade_key(run_key: str, dataset: Dataset, thresholds: Thresholds) -> str:
 
 
 def _code_of_reports() -> str:
-    """The fingerprint of what makes a report with medals of a score."""
-    used = closure(module_file("grading.report"))
-    return digest("report", {shown(path): path for path in used.files})
+    """The fingerprint of the code that makes a report with medals from a score."""
+    imported_code = closure(module_file("grading.report"))
+    return digest("report", {shown(path): path for path in imported_code.files})
 
 
 def dataset_for(store: Store, run: RunRecord, edition: Edition) -> Dataset:

@@ -1,4 +1,4 @@
-"""The host: its slots and GPUs, what it advertises to those who place runs, and agents that run elsewhere by now.
+"""The host: its slots and GPUs, its description for the placement of runs, and agents that run elsewhere by now.
 
 Slots of the host are for agents. Each process also limits its own downloads, preparations and copies of data.
 """
@@ -73,7 +73,7 @@ def allocated(
 
 
 def this_host(labels: frozenset[str] = frozenset()) -> Host:
-    """What this host advertises."""
+    """The description of this host, by which runs are placed."""
     import psutil
 
     settings, slots = get_settings(), host_slots()
@@ -88,13 +88,13 @@ def this_host(labels: frozenset[str] = frozenset()) -> Host:
 
 
 def free_slots() -> int:
-    """The number of slots of this host that nobody has or waits for."""
+    """The number of slots of this host that no run has or waits for."""
     slots = host_slots()
     return get_settings().agents - len(slots.holders()) - len(slots.waiting())
 
 
 def need_of(context: RunContext) -> Need:
-    """What a run of a group asks of a host, under the operator's caps."""
+    """The requirements of a group's run on its host, under the operator's caps."""
     request, limits = context.request, context.stated_limits
     return Need(
         backend=request.isolation.backend,
@@ -113,8 +113,8 @@ def run_name_of(attempt: Attempt) -> str:
 def runs_here() -> frozenset[str]:
     """Names of the runs whose agents are on this host."""
     labels = [holder.claim.labels for holder in host_slots().holders()]
-    known = [label for label in labels if {"store", "group", "competition", "seed"} <= label.keys()]
-    return frozenset(f"{run['store']} {run['group']} {run['competition']} {run['seed']}" for run in known)
+    labels_of_runs = [label for label in labels if {"store", "group", "competition", "seed"} <= label.keys()]
+    return frozenset(f"{run['store']} {run['group']} {run['competition']} {run['seed']}" for run in labels_of_runs)
 
 
 def superseded() -> list[Holder]:
@@ -179,9 +179,9 @@ def slot_with_data(
         on_wait: called with what the copy waits for.
     """
     agents, cache = get_settings().agents, local_cache()
-    with contextlib.ExitStack() as held:
-        with slot("copies", agents), contextlib.ExitStack() as ahead:
-            ahead.enter_context(local_copy(store, dataset, "public", cache, on_wait=on_wait, within_limit=True))
-            held.enter_context(slot("agents", agents))
-            prepared = held.enter_context(local_copy(store, dataset, "public", cache, continuing, on_wait))
+    with contextlib.ExitStack() as resources:
+        with slot("copies", agents), contextlib.ExitStack() as prefetch:
+            prefetch.enter_context(local_copy(store, dataset, "public", cache, on_wait=on_wait, within_limit=True))
+            resources.enter_context(slot("agents", agents))
+            prepared = resources.enter_context(local_copy(store, dataset, "public", cache, continuing, on_wait))
         yield prepared

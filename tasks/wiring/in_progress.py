@@ -46,7 +46,7 @@ class RunInProgress:
     since: datetime | None = None
     """When its agent was started, or found again; None if it waits."""
     gpus: int | None = None
-    """Known of this host only."""
+    """Only known for runs on this host."""
     tries: int | None = None
     """How often its agent was started."""
     resumed: int | None = None
@@ -79,7 +79,7 @@ def in_progress(
             runs[folder.name] = RunInProgress(folder, state, host, since, holder.claim.gpus)
     for folder in folders_with(store, FILE, run_group) if begun is None else begun:
         tries = Tries(store, folder.url).read()
-        resumed = sum(one.resumed_at is not None for one in tries) or None
+        resumed = sum(each_try.resumed_at is not None for each_try in tries) or None
         if folder.name in runs:
             runs[folder.name] = replace(runs[folder.name], tries=len(tries) or None, resumed=resumed)
         elif tries and not _recorded(folder, tries[-1]):
@@ -95,16 +95,16 @@ def in_progress(
     return [runs[name] for name in sorted(runs)]
 
 
-def _recorded(folder: RunFolder, last: Try) -> bool:
-    """Whether the run's record is that of its last try: the tries are stored with the run if there were several."""
+def _recorded(folder: RunFolder, last_try: Try) -> bool:
+    """Whether the run's record is that of its last try. The tries are stored with the run if there were several."""
     record = folder.read_run_if_valid()
     if record is None:
         return False
-    return record.finished_at is None or record.finished_at >= datetime.fromisoformat(last.began_at)
+    return record.finished_at is None or record.finished_at >= datetime.fromisoformat(last_try.began_at)
 
 
 def _folder(labels: Mapping[str, str], store: Store, run_group: str | None) -> RunFolder | None:
-    """The folder of a run that has a slot or waits for one, if it is one of those that are looked for."""
+    """The folder of a run that has a slot or waits for one; None if it is of another store or group."""
     group, seed = labels.get("group", ""), labels.get("seed", "")
     if labels.get("store") != store.root or run_group not in (None, group) or not is_seed(seed):
         return None

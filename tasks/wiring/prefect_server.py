@@ -1,6 +1,6 @@
 """Prefect's server and worker may be away: requests wait for the server, and output goes to a file.
 
-What is only shown in the UI never fails the work.
+Errors of what is only shown in the UI do not fail the work.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from common.settings import get_settings
 
 _FLOW_RUN = "PREFECT__FLOW_RUN_ID"
 """Set by Prefect's workers for the processes of flow runs."""
-_KEPT_SECONDS = 30 * 86400.0
+_KEPT_LOG_SECONDS = 30 * 86400.0
 
-_RETRIED_STATUSES = (502, 503, 504)  # of a proxy before the server; 500 is an error of the server, which stays
+_RETRIED_STATUSES = (502, 503, 504)  # of a proxy before the server; 500 is a permanent error of the server itself
 _MAX_PAUSE_SECONDS = 15.0
 _CLIENT_RETRIES = 2
-"""Retries of Prefect's clients: a busy server answers then. What has to arrive is repeated by `make_requests_wait`."""
+"""Retries of Prefect's clients, for a busy server. `make_requests_wait` repeats requests that have to arrive."""
 _waits: ContextVar[bool] = ContextVar("waits for the server", default=True)
 
 
@@ -56,9 +56,9 @@ def asks_for_login(error: Exception) -> bool:
 
 
 def wait_for_server() -> None:
-    """Have this flow outlast its worker and an absence of the server. Every flow calls this first. Idempotent.
+    """Make this flow independent of its worker and of outages of the server. Every flow calls this first. Idempotent.
 
-    What the process writes goes to a file, see `log_to_file`. Requests to the server wait, see `make_requests_wait`.
+    Output of the process goes to a file, see `log_to_file`. Requests to the server wait, see `make_requests_wait`.
     """
     log_to_file()
     make_requests_wait()
@@ -66,10 +66,11 @@ def wait_for_server() -> None:
 
 
 def make_requests_wait() -> None:
-    """Have this process' requests to a Prefect server wait until it answers, for MLEBENCH_PATIENCE seconds.
+    """Make this process' requests to a Prefect server wait until it answers, for MLEBENCH_PATIENCE seconds.
 
     Prefect's own retries last a minute, and there are none for the first request of a client: a flow would end with the
-    next change of its state. A temporary server is not waited for: as a child of this process it does not come back.
+    next change of its state. Requests do not wait for a temporary server: it is a child of this process and does not
+    come back.
     Idempotent.
     """
     from prefect.client.base import PrefectHttpxSyncClient as Client
@@ -87,9 +88,11 @@ def make_requests_wait() -> None:
             return once()
         patience = get_settings().patience
         # A server that accepts a request and never answers it must not take longer than one that is away.
-        longest = max(patience / (1 + _CLIENT_RETRIES), 1.0)
+        max_request_seconds = max(patience / (1 + _CLIENT_RETRIES), 1.0)
         timeouts = request.extensions.get("timeout", {})
-        request.extensions["timeout"] = {name: min(seconds or longest, longest) for name, seconds in timeouts.items()}
+        request.extensions["timeout"] = {
+            name: min(seconds or max_request_seconds, max_request_seconds) for name, seconds in timeouts.items()
+        }
         with _few_retries(), progress.waits("Prefect") as waiting:
             return retrying(
                 once,
@@ -105,7 +108,7 @@ def make_requests_wait() -> None:
 
 
 def share_certificates() -> None:
-    """Have all clients of a Prefect server in this process share the trusted certificates, read once. Idempotent.
+    """Make all clients of a Prefect server in this process share the trusted certificates, read once. Idempotent.
 
     Prefect makes a client for each flow run, task run and artifact, and reads the file of certificates for each, also
     where the server's address begins with `http:`. That takes 40 ms, most of the time of many requests.
@@ -116,10 +119,10 @@ def share_certificates() -> None:
     def sharing(original: Callable[..., None]) -> Callable[..., None]:
         @functools.wraps(original)
         def init(self: Any, *args: Any, httpx_settings: dict[str, Any] | None = None, **options: Any) -> None:
-            given = dict(httpx_settings or {})
-            if "verify" not in given and not PREFECT_API_TLS_INSECURE_SKIP_VERIFY.value():
-                given["verify"] = _trusting(PREFECT_API_SSL_CERT_FILE.value())
-            original(self, *args, httpx_settings=given, **options)
+            client_settings = dict(httpx_settings or {})
+            if "verify" not in client_settings and not PREFECT_API_TLS_INSECURE_SKIP_VERIFY.value():
+                client_settings["verify"] = _trusting(PREFECT_API_SSL_CERT_FILE.value())
+            original(self, *args, httpx_settings=client_settings, **options)
 
         init.shares = True  # type: ignore[attr-defined]
         return init
@@ -147,7 +150,7 @@ def _away(error: Exception) -> bool:
 
 @contextlib.contextmanager
 def shown(what: str) -> Iterator[None]:
-    """For artifacts and progress in the Prefect UI: an error in the block is logged as a warning, and that is all."""
+    """For artifacts and progress in the Prefect UI: an error in the block is only logged as a warning."""
     from prefect.logging import get_logger
 
     token = _waits.set(False)
@@ -176,10 +179,10 @@ def _few_retries() -> Iterator[None]:
 
 
 def log_to_file() -> None:
-    """Have this process write to `logs/<flow run>.log` below MLEBENCH_SCRATCH instead of to its worker. Idempotent.
+    """Make this process write to `logs/<flow run>.log` below MLEBENCH_SCRATCH instead of to its worker. Idempotent.
 
-    A worker reads the output of its flow runs through a pipe. If the worker is killed, the next line that Prefect logs
-    meets a broken pipe and ends the process. The log is in the Prefect UI as before.
+    A worker reads the output of its flow runs through a pipe. If the worker is killed, the pipe is broken, and the next
+    line that Prefect logs would end the process. The log is in the Prefect UI nevertheless.
     """
     if _FLOW_RUN not in os.environ or not stat.S_ISFIFO(os.fstat(2).st_mode):
         return
@@ -197,7 +200,7 @@ def log_to_file() -> None:
 def _remove_old(folder: Path) -> None:
     for path in folder.glob("*.log"):
         try:
-            if time.time() - path.stat().st_mtime > _KEPT_SECONDS:
+            if time.time() - path.stat().st_mtime > _KEPT_LOG_SECONDS:
                 path.unlink()
         except FileNotFoundError:  # removed by another flow run
             continue

@@ -1,9 +1,9 @@
-"""Arguments of Prefect's `@task`: which results are reused, and how tasks are retry_options.
+"""Arguments of Prefect's `@task`: which results are reused, and how tasks are tried again.
 
-Prefect counts tries; what matters is how long the cause has lasted. So tasks get more tries than they can use, with
-pauses up to a minute, and the condition ends them: an hour (`MLEBENCH_PATIENCE`) after the first of the failures that
-followed each other without progress. A try that has worked for longer than any request goes unanswered before it failed
-had made progress: what it finished is kept, and the hour begins again.
+Prefect limits the number of tries, but here the limit is the time that a cause has lasted. Therefore tasks get more
+tries than they can use, with pauses up to a minute, and the condition ends them: an hour (`MLEBENCH_PATIENCE`) after
+the first failure in a row without progress. A try that failed only after a longer time than any request can take has
+made progress: its finished work is kept, and the hour begins again.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ CacheKey = Callable[[TaskRunContext, dict[str, Any]], str | None]
 
 _MAX_RETRIES = 10_000
 _MAX_UNANSWERED_SECONDS = 900.0
-"""No request goes unanswered for longer: of the store nine tries of 70 s and pauses of up to 20 s, of Kaggle
-eight tries of 60 s and pauses of up to 90 s."""
+"""The longest time of a request without an answer: the store is asked nine times, with 70 s each and pauses of up to
+20 s, and Kaggle eight times, with 60 s each and pauses of up to 90 s."""
 _PAUSE_SECONDS = [1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0]  # the last one for all further tries
 
 
 class RetryOptions(TypedDict):
-    """What `@task` takes about retries."""
+    """The arguments of `@task` about retries."""
 
     retries: int
     retry_delay_seconds: list[float]
@@ -42,7 +42,7 @@ class RetryOptions(TypedDict):
 
 
 def retry_options() -> RetryOptions:
-    """The arguments of `@task` for a task that is tried again after causes that pass."""
+    """The arguments of `@task` for a task that is tried again after transient failures."""
     return RetryOptions(
         retries=_MAX_RETRIES,
         retry_delay_seconds=_PAUSE_SECONDS,
@@ -60,21 +60,21 @@ class _Outage:
     tries: int
 
 
-# Global, because Prefect gives a condition nothing that lives as long as the task run. Those of task runs that went on
-# to succeed are removed when there are many.
+# Global, because Prefect passes a condition nothing that lives as long as the task run. When there are many, the oldest
+# ones are removed: their task runs have gone on to succeed.
 _outages: dict[UUID, _Outage] = {}
 _lock = threading.Lock()
 
 
 def should_retry(task: Any, run: TaskRun, state: State[Any]) -> bool:
-    """Whether a task run is tried again: its cause passes, and has not lasted longer than the settings say."""
+    """Whether a task run is tried again: its cause is transient, and has not lasted longer than the settings say."""
     try:
         state.result()
     except Exception as error:
-        left = _seconds_left(run.id, error, get_settings().patience, time.monotonic())
-        if left <= 0:
+        seconds_left = _seconds_left(run.id, error, get_settings().patience, time.monotonic())
+        if seconds_left <= 0:
             return False
-        text = waiting_for(error, left)
+        text = waiting_for(error, seconds_left)
         get_run_logger().warning("waiting %s", text)
         progress.report(_row(run), "waiting", text)
         return True
@@ -82,19 +82,19 @@ def should_retry(task: Any, run: TaskRun, state: State[Any]) -> bool:
 
 
 def _seconds_left(run: UUID, error: Exception, patience: float, now: float) -> float:
-    """For how long the task run may still be tried again; 0 or less: no more."""
+    """The time for which the task run may still be tried again; 0 or less if it may not."""
     with _lock:
         outage = _outages.pop(run, None)
         if not cause_of(error).passes:
             return 0.0
         if outage is None or now - outage.last > _MAX_UNANSWERED_SECONDS + _pause_after(outage.tries):
             outage = _Outage(now, now, 0)
-        left = outage.first + patience - now
-        if left > 0:
+        seconds_left = outage.first + patience - now
+        if seconds_left > 0:
             while len(_outages) > 1000:
                 del _outages[min(_outages, key=lambda other: _outages[other].last)]
             _outages[run] = _Outage(outage.first, now, outage.tries + 1)
-        return left
+        return seconds_left
 
 
 def _pause_after(tries: int) -> float:
@@ -103,7 +103,7 @@ def _pause_after(tries: int) -> float:
 
 
 def _row(run: TaskRun) -> str:
-    """The row of the board that a task run is about: names of task runs are a verb and the row."""
+    """The row of the board for a task run. The name of a task run is a verb and the row."""
     return run.name.split(" ", 1)[-1].split(" on ")[-1]
 
 

@@ -61,7 +61,7 @@ class RunRequest(_Request):
         return sorted(set(self.only_seeds)) or list(range(self.seeds))
 
     def require_hidden_answers(self, competition_ids: Iterable[str]) -> None:
-        """Require that agents cannot look up the answers of these competitions, as far as the edition promises it.
+        """Check that agents cannot look up the answers of these competitions, as far as the edition promises it.
 
         Raises `UserError` if containers that reach the internet are to attempt a competition in edition v2 whose known
         issues need agents without network.

@@ -1,8 +1,9 @@
 """Runs of agents that can resume: checkpoints while they run, and continuing from one on whichever host.
 
-A checkpoint has the agent's files. What was used until then is not theirs to say: time is counted from the start that
-the host has noted, requests and money from the journals of the services, which are kept more often than checkpoints are
-made. The evidence, the log and the snapshots of all tries that belong together are stored with the run.
+A checkpoint has the agent's files. The time, requests and money used until then are not read from these, which the
+agent could change: time is counted from the start that the host has noted, requests and money from the journals of the
+services, which are kept more often than checkpoints are made. The evidence, the log and the snapshots of all tries that
+belong together are stored with the run.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from tasks.wiring.requests import Attempt
 from tasks.wiring.run import HOME, ActiveRun, Resumed, join_logs
 
 FOLDER, FACTS = "resumed", "checkpoint.json"
-_JOURNAL_SECONDS = 10.0  # between two looks at the journals
+_JOURNAL_POLL_SECONDS = 10.0  # between two uploads of the journals
 _MAX_TRANSCRIPT_BYTES = 256 << 20
 _logger = logging.getLogger(__name__)
 
@@ -41,16 +42,16 @@ def interval(attempt: Attempt, spec: RunSpec) -> float:
     """Seconds between two checkpoints; 0 if there are to be none."""
     if spec.agent.resume is None:
         return 0.0
-    for chosen in (attempt.request.checkpoint_every, get_settings().checkpoint_every):
-        if chosen is not None:
-            return chosen
+    for seconds in (attempt.request.checkpoint_every, get_settings().checkpoint_every):
+        if seconds is not None:
+            return seconds
     return spec.agent.checkpoint_every_seconds
 
 
 def find_resumed(attempt: Attempt, spec: RunSpec, runner: Backend, kept: Checkpoints) -> Resumed | None:
-    """The checkpoint that the run continues from, with its files at hand; None if it begins, or began, from scratch.
+    """The checkpoint that the run continues from, with its files fetched; None if the run begins, or began, anew.
 
-    Call it before the services are opened: they go on counting from what was used until then.
+    Call it before the services are opened: they continue the counts of the checkpoint.
     """
     folder = spec.workdir.absolute() / FOLDER
     if spec.agent.resume is None:
@@ -84,25 +85,25 @@ def _read(path: Path) -> Checkpoint | None:
 
 @contextlib.contextmanager
 def checkpoints_of(run: ActiveRun, handle: RunHandle) -> Iterator[None]:
-    """Make checkpoints of a run that is in progress during the block, in a thread of its own."""
-    every = interval(run.attempt, run.spec)
-    if not every:
+    """Make checkpoints of a run that is in progress during the block, in a separate thread."""
+    interval_seconds = interval(run.attempt, run.spec)
+    if not interval_seconds:
         yield
         return
-    work = _Checkpointing(run, handle, every)
+    work = _Checkpointing(run, handle, interval_seconds)
     thread = threading.Thread(target=work.run, name=f"checkpoints of {run.spec.run_id}", daemon=True)
     thread.start()
     try:
         yield
     finally:
         work.ended.set()
-        thread.join()  # it looks at the event all the time
+        thread.join()  # it checks the event at short intervals
 
 
 class _Checkpointing:
-    def __init__(self, run: ActiveRun, handle: RunHandle, every: float) -> None:
+    def __init__(self, run: ActiveRun, handle: RunHandle, interval_seconds: float) -> None:
         self.ended = threading.Event()
-        self._run, self._every = run, every
+        self._run, self._every = run, interval_seconds
         self._layout = control.Layout(handle.workdir)
         self._kept = run.checkpoints
         self._number, self._uploaded = 0, dict[str, int]()
@@ -111,7 +112,7 @@ class _Checkpointing:
     def run(self) -> None:
         """Work until the run has ended."""
         due = time.monotonic() + self._every
-        while not self.ended.wait(max(0.05, min(_JOURNAL_SECONDS, due - time.monotonic()))):
+        while not self.ended.wait(max(0.05, min(_JOURNAL_POLL_SECONDS, due - time.monotonic()))):
             try:
                 self._keep_journals()
                 if time.monotonic() >= due:
@@ -129,8 +130,8 @@ class _Checkpointing:
             return
         draft = self._layout.workdir / "checkpoint.tar"
         try:
-            most = get_settings().checkpoint_size
-            packed = pack(self._layout.home, run.spec.agent, draft, most, self.ended.is_set)
+            max_bytes = get_settings().checkpoint_size
+            packed = pack(self._layout.home, run.spec.agent, draft, max_bytes, self.ended.is_set)
             self._keep_history(seconds)
             self._keep_journals()
             run.held.require_held()
@@ -156,15 +157,15 @@ class _Checkpointing:
         began = _started_at(self._layout)
         if not began or self._layout.outcome.exists():
             return None
-        own = (datetime.now(UTC) - datetime.fromisoformat(began)).total_seconds()
-        return max(own, 0.0) + (self._run.resumed.checkpoint.seconds if self._run.resumed else 0.0)
+        seconds_of_try = (datetime.now(UTC) - datetime.fromisoformat(began)).total_seconds()
+        return max(seconds_of_try, 0.0) + (self._run.resumed.checkpoint.seconds if self._run.resumed else 0.0)
 
     def _keep_journals(self) -> None:
         for name in JOURNALS:
             self._keep(name, self._run.spec.workdir / RECORDS / name)
 
     def _keep_history(self, seconds: float) -> None:
-        """Keep what belongs to the time until now: log, snapshots, transcripts."""
+        """Keep the log, the snapshots and the transcripts of the run until now."""
         resumed = self._run.resumed
         draft = self._layout.workdir / "history"
         remove_tree(draft)
@@ -195,7 +196,7 @@ class _Checkpointing:
 
 
 def _started_at(layout: control.Layout) -> str:
-    """When the supervisor or the container of a run was started; empty if that is not noted."""
+    """The time when the supervisor or the container of a run was started; empty if that is not noted."""
     supervisor = control.read(layout.supervisor, control.Supervisor)
     if supervisor is not None:
         return supervisor.started_at

@@ -27,7 +27,7 @@ HOME = "home.tar"
 
 @dataclass(frozen=True)
 class Resumed:
-    """The checkpoint that a run has continued from, and what was kept of it until then, in a folder on this host."""
+    """The checkpoint that a run has continued from, with the files that were kept until then in a folder here."""
 
     checkpoint: Checkpoint
     folder: Path
@@ -40,27 +40,29 @@ class Resumed:
 
     def rest_of(self, spec: RunSpec) -> RunSpec:
         """The run with the time that remains, beginning with the files of the checkpoint."""
-        left = max(spec.limits.time_limit_seconds - self.checkpoint.seconds, 1.0)
-        return replace(spec, limits=spec.limits.override(time_limit_seconds=left), resume=self.folder / HOME)
+        remaining_seconds = max(spec.limits.time_limit_seconds - self.checkpoint.seconds, 1.0)
+        return replace(
+            spec, limits=spec.limits.override(time_limit_seconds=remaining_seconds), resume=self.folder / HOME
+        )
 
 
 def join_logs(resumed: Resumed | None, log: Path, target: Path) -> None:
     """Write the log of the tries that a run continued, followed by its own one."""
     draft = target.with_name(f".{target.name}.joined")
-    with draft.open("wb") as whole:
+    with draft.open("wb") as joined_log:
         if resumed is not None and (resumed.folder / "agent.log").is_file():
-            whole.write((resumed.folder / "agent.log").read_bytes())
+            joined_log.write((resumed.folder / "agent.log").read_bytes())
             after = duration(resumed.checkpoint.seconds)
-            whole.write(f"\n[... the run continues from its checkpoint after {after} ...]\n".encode())
+            joined_log.write(f"\n[... the run continues from its checkpoint after {after} ...]\n".encode())
         if log.is_file():
-            with log.open("rb") as own:
-                shutil.copyfileobj(own, whole)
+            with log.open("rb") as own_log:
+                shutil.copyfileobj(own_log, joined_log)
     draft.replace(target)
 
 
 @dataclass(frozen=True)
 class ActiveRun:
-    """A run that this process makes: under its lease, with its services beside it."""
+    """A run that this process makes, with its lease and its services."""
 
     context: RunContext
     attempt: Attempt

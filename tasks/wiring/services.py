@@ -72,13 +72,13 @@ def gateway_policy(settings: Settings) -> GatewayPolicy:
 
 
 class _VerdictReporter:
-    """Reports verdicts to the listeners of the context in which it was made: services have threads of their own."""
+    """Reports verdicts to the listeners of the context in which it was created: services run in other threads."""
 
     def __init__(self, row: str) -> None:
         self._row, self._last, self._context = row, "", copy_context()
 
     def report(self, verdict: Verdict) -> None:
-        """Report a verdict, unless it is the one before."""
+        """Report a verdict, unless it is the same as the previous one."""
         text = f"the submission {'could not be checked' if verdict.outcome == 'failed' else f'is {verdict.outcome}'}"
         if verdict.message:
             text += f": {verdict.message}"
@@ -96,7 +96,7 @@ def _check(store: Store, dataset: Dataset, reporter: _VerdictReporter) -> Iterat
 
     limits = GradingLimits(read_seconds=READ_SECONDS, grade_seconds=GRADE_SECONDS)
     competition, edition = registry.get(dataset.competition_id), dataset.edition
-    cache = local_cache(patience=READ_SECONDS)  # the agent waits, and its own data may be what takes the room
+    cache = local_cache(patience=READ_SECONDS)  # the agent waits, and its own data may take the room
     with (
         local_copy(store, dataset, "private", cache) as prepared,
         GradingPool(competition, prepared, edition, limits=limits, validating=True) as grader,

@@ -1,4 +1,4 @@
-"""Storing what a run that has ended has left, and removing its folder from the scratch disk.
+"""Storing the files of a run that has ended, and removing its folder from the scratch disk.
 
 A run's folder is removed after its record is written. If the orchestrator is killed in between, the folder is
 left over, since the run counts as finished. `attempt.json` in the folder, written before the record, names the run.
@@ -64,8 +64,8 @@ def store_run(run: ActiveRun, handle: RunHandle, result: RunResult, number: int)
         files[FILE] = spec.workdir / FILE
     if result.submission is not None:
         files["submission.csv"] = result.submission
-    left, dropped = _left_files(run.folder, result)
-    files |= left
+    left_files, dropped = _left_files(run.folder, result)
+    files |= left_files
     dropped_note = f"{counted(dropped, 'file')} left out, with names too long for the store" if dropped else None
     conditions: dict[str, Any] = {
         **backends.conditions(request.isolation),
@@ -108,51 +108,53 @@ def store_run(run: ActiveRun, handle: RunHandle, result: RunResult, number: int)
     run.runner.discard(handle)
 
 
-def _joined(resumed: Resumed | None, result: RunResult, most_snapshots: int) -> RunResult:
-    """The result of a run that has ended, with what belongs to it of the tries that it continued."""
+def _joined(resumed: Resumed | None, result: RunResult, max_snapshots: int) -> RunResult:
+    """The result of a run that has ended, including the log, snapshots and time of the tries that it continued."""
     if resumed is None:
         return result
-    before = resumed.checkpoint.seconds
+    earlier_seconds = resumed.checkpoint.seconds
     join_logs(resumed, result.logs / "agent.log", result.logs / "agent.log")
     snapshots = resumed.folder / "joined"
     if not snapshots.exists():
-        _join_snapshots(resumed, result.snapshots, snapshots, most_snapshots)
-    message = f"{result.message}; it was resumed after {duration(before)}" if result.message else None
+        _join_snapshots(resumed, result.snapshots, snapshots, max_snapshots)
+    message = f"{result.message}; it was resumed after {duration(earlier_seconds)}" if result.message else None
     began = datetime.fromisoformat(resumed.checkpoint.began_at)
     return replace(
         result,
         message=message,
         started_at=min(began, result.finished_at - timedelta(seconds=result.duration_seconds)),
-        duration_seconds=before + result.duration_seconds,
+        duration_seconds=earlier_seconds + result.duration_seconds,
         snapshots=snapshots,
     )
 
 
-def _join_snapshots(resumed: Resumed, own: Path | None, target: Path, most: int) -> None:
+def _join_snapshots(resumed: Resumed, own_snapshots: Path | None, target: Path, max_snapshots: int) -> None:
     """Link the snapshots of all tries into a folder, named by the time since the first began."""
-    before = resumed.checkpoint.seconds
+    earlier_seconds = resumed.checkpoint.seconds
     snapshots = [(float(path.stem), path) for path in resumed.snapshots]
-    snapshots += [(float(path.stem) + before, path) for path in (own.glob("*.csv") if own else ())]
+    snapshots += [
+        (float(path.stem) + earlier_seconds, path) for path in (own_snapshots.glob("*.csv") if own_snapshots else ())
+    ]
     snapshots.sort()
-    while len(snapshots) > most > 1:
+    while len(snapshots) > max_snapshots > 1:
         snapshots = [*snapshots[:-1:2], snapshots[-1]]
-    draft, last = target.with_name("joining"), ""
+    draft, last_digest = target.with_name("joining"), ""
     remove_tree(draft)
     draft.mkdir()
     for seconds, path in snapshots:
         with path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
-        if digest != last:  # the first one of a try that continues is what the one before has left
+        if digest != last_digest:  # the first snapshot of a continued try equals the last one of the try before
             shutil.copyfile(path, draft / f"{seconds:.1f}.csv")
-            last = digest
+            last_digest = digest
     draft.replace(target)
 
 
 def describe_end(run: ActiveRun, result: RunResult) -> str:
     """How a run ended, in words."""
     validations = counted(run.services.counts()["validation_calls"], "validation")
-    left = "" if result.submission is not None else ", no submission"
-    return f"{result.status} after {result.duration_seconds:.0f} s, {validations}{left}"
+    submission_note = "" if result.submission is not None else ", no submission"
+    return f"{result.status} after {result.duration_seconds:.0f} s, {validations}{submission_note}"
 
 
 def _trajectory(journals: dict[str, Path], spec: RunSpec) -> dict[str, Path]:
@@ -161,21 +163,21 @@ def _trajectory(journals: dict[str, Path], spec: RunSpec) -> dict[str, Path]:
         return write_trajectory(
             journals, spec.workdir, session=spec.run_id, agent=spec.agent.full_name, version=spec.agent.fingerprint()
         )
-    except Exception as error:  # made of what an agent and a provider wrote; a run is never lost for a view of it
+    except Exception as error:  # texts of an agent and a provider may be invalid, which must not fail the run
         _logger.warning("run %s has no trajectory: %s", spec.run_id, explain(error))
         return {}
 
 
 def _left_files(folder: RunFolder, result: RunResult) -> tuple[dict[str, Path], int]:
-    """The files that an agent left, by their paths in the run's folder, and how many no store can have there."""
+    """The files that an agent left, by path in the run's folder, and the number of those whose names no store takes."""
     files: dict[str, Path] = {}
     dropped = 0
     for part in ("logs", "code", "snapshots"):
-        left: Path | None = getattr(result, part)
-        for path in sorted(left.rglob("*")) if left is not None else ():
+        part_folder: Path | None = getattr(result, part)
+        for path in sorted(part_folder.rglob("*")) if part_folder is not None else ():
             if not path.is_file() or path.is_symlink():
                 continue
-            name = f"{part}/{path.relative_to(left).as_posix()}"  # type: ignore[arg-type]
+            name = f"{part}/{path.relative_to(part_folder).as_posix()}"  # type: ignore[arg-type]
             if names.problem(name) or len(f"{folder.url}/{_LONGEST_TRY_FOLDER}/{name}".encode()) > names.KEY_BYTES:
                 dropped += 1
             else:
@@ -184,9 +186,9 @@ def _left_files(folder: RunFolder, result: RunResult) -> tuple[dict[str, Path], 
 
 
 def lost_result(spec: RunSpec, tries: list[Try]) -> RunResult:
-    """The result of a run that was lost in its last try, too. It has no files."""
-    nothing = spec.workdir / "nothing"
-    nothing.mkdir(exist_ok=True)
+    """The result of a run that was lost in all of its tries. It has no files."""
+    empty_folder = spec.workdir / "nothing"
+    empty_folder.mkdir(exist_ok=True)
     reasons = "; ".join(f"try {number} on {lost_try.host}: {lost_try.lost}" for number, lost_try in enumerate(tries, 1))
     began, now = datetime.fromisoformat(tries[-1].began_at), datetime.now(UTC)
     return RunResult(
@@ -197,8 +199,8 @@ def lost_result(spec: RunSpec, tries: list[Try]) -> RunResult:
         finished_at=now,
         duration_seconds=(now - began).total_seconds(),
         submission=None,
-        logs=nothing,
-        code=nothing,
+        logs=empty_folder,
+        code=empty_folder,
     )
 
 
@@ -219,7 +221,7 @@ def leftover_folders(store: Store) -> Iterator[Path]:
 
 
 def is_stored(store: Store, attempt: Attempt) -> bool:
-    """Whether the store has the record of this very attempt, not of one with another agent or dataset."""
+    """Whether the store has the record of this attempt, and not of one with another agent or dataset."""
     record = attempt_folder(store, attempt).read_run()
     return record is not None and record.key == attempt.key
 
@@ -228,12 +230,12 @@ def remove_folder(folder: Path) -> bool:
     """Remove a run's folder unless its agent lives or a process uses it. Returns whether it was removed."""
     layout = control.Layout(folder.absolute())
     try:
-        with locked(layout.lock) as mine:
-            if mine is None or not _has_ended(layout):
+        with locked(layout.lock) as lock:
+            if lock is None or not _has_ended(layout):
                 return False
             remove_tree(socket_folder(layout.workdir))
             remove_tree(layout.workdir)
-    except (OSError, BackendError):  # it is gone already, or of another user; it does no harm
+    except (OSError, BackendError):  # it is already removed, or belongs to another user
         return False
     return True
 
@@ -252,7 +254,7 @@ def _has_ended(layout: control.Layout) -> bool:
 def _is_free(folder: Path) -> bool:
     layout = control.Layout(folder)
     try:
-        with locked(layout.lock) as mine:
-            return mine is not None and _has_ended(layout)
+        with locked(layout.lock) as lock:
+            return lock is not None and _has_ended(layout)
     except OSError:
         return False
