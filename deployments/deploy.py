@@ -26,7 +26,7 @@ QUEUES = {
     # Benchmarks have no limit here: the slots of their host or of the work pool limit their agents. `recover` has none
     # because a run that died would keep its slot, and the next run, which has to resolve it, could not start.
 }
-"""How many flow runs of a deployment run at a time; each has a work queue of its name.
+"""The number of flow runs of a deployment that run at a time. Each of these has a work queue of its name.
 
 They are not concurrency limits of deployments: there, a flow run has to renew a lease every few minutes, and would be
 ended after an outage of the server.

@@ -54,7 +54,7 @@ def start_server(
     if it does not answer.
     """
     settings = {**env, "PREFECT_SERVER_API_AUTH_STRING": env[CREDENTIAL]}
-    # In memory, leases of concurrency slots would be lost with the server, and flow runs would fail.
+    # Leases of concurrency slots are kept in files: in memory they would be lost with the server, and flow runs fail.
     settings["PREFECT_SERVER_CONCURRENCY_LEASE_STORAGE"] = "prefect.server.concurrency.lease_storage.filesystem"
     if database:
         settings["PREFECT_SERVER_DATABASE_CONNECTION_URL"] = async_url(database)

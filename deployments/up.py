@@ -172,7 +172,7 @@ class Installation:
     def _deploy(self) -> None:
         import subprocess
 
-        # In a separate process, because Prefect reads its settings when it is imported.
+        # This runs in a separate process, because Prefect reads its settings when it is imported.
         result = subprocess.run(
             starting.command("deployments.deploy", "--pool", _POOL),
             env={**os.environ, **self.environment()},

@@ -190,7 +190,7 @@ def _silent_server(error: Exception) -> str | None:
     """The address of the Prefect server if the error says that it does not answer."""
     if isinstance(error, RuntimeError) and str(error).startswith("Failed to reach API at"):
         return str(error).rpartition(" ")[2]
-    # Our own connections by httpx, to language models, have errors of their own.
+    # Our own connections by httpx, to language models, raise other errors.
     if type(error).__module__ == "httpx" and type(error).__name__ in ("ConnectError", "ConnectTimeout"):
         return os.environ.get("PREFECT_API_URL")
     return None

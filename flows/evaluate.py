@@ -27,7 +27,7 @@ from tasks.wiring.storing import remove_leftovers
 
 
 class Attempts(Protocol):
-    """Where attempts are made: in this process, or in a work pool."""
+    """Makes attempts: in this process, or in a work pool."""
 
     def add(self, attempt: Attempt) -> None:
         """Have an attempt made and graded, unless that is done."""

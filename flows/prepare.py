@@ -37,7 +37,7 @@ def _name() -> str:
 
 @dataclass(frozen=True)
 class Preparing:
-    """What to prepare, and how."""
+    """The competitions to prepare, and the options."""
 
     competition_ids: list[str]
     store: str

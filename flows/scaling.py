@@ -121,7 +121,7 @@ def shares(jobs: Sequence[Job], machines: int) -> list[list[Job]]:
 
 
 def estimate(jobs: Sequence[Job], scenario: Scenario) -> Estimate:
-    """How long these competitions take."""
+    """The time that these competitions take."""
     parts = [sorted(jobs, key=lambda job: job.name)] if scenario.pool else shares(jobs, scenario.machines)
     prepared = [[0.0] * len(part) for part in parts] if scenario.prepared else _prepared(parts, scenario)
     prepare_seconds = max(max(ends) for ends in prepared)
@@ -138,7 +138,7 @@ def estimate(jobs: Sequence[Job], scenario: Scenario) -> Estimate:
 
 
 def _prepared(parts: Sequence[Sequence[Job]], scenario: Scenario) -> list[list[float]]:
-    """When the competitions of each machine are prepared.
+    """The times at which the competitions of each machine are prepared.
 
     Downloads are scheduled with the rate of a connection. If the link cannot carry all of them at that rate, all their
     times are stretched. A split uses all cores, so one follows the other.

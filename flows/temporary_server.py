@@ -82,7 +82,7 @@ class TemporaryServer:
                     **environment,
                     "PREFECT_UI_ENABLED": "0",
                     "PREFECT__SERVER_EPHEMERAL": "1",
-                    # Not on the command line, which all users of the machine can read.
+                    # All users of the machine can read a command line, so the login is here.
                     "PREFECT_SERVER_API_AUTH_STRING": self.credential,
                 },
                 stdin=subprocess.DEVNULL,
@@ -139,7 +139,7 @@ def terminate() -> None:
 
 
 def _use(server: TemporaryServer | None) -> None:
-    """Have Prefect use this server in this process; None: as its settings say."""
+    """Make Prefect use this server in this process, or with None the one of its settings."""
     from prefect.context import refresh_global_settings_context
 
     from tasks.wiring.prefect_server import set_temporary

@@ -129,7 +129,7 @@ def _lease_name(attempt: Attempt) -> str:
 
 
 def _attempt(context: RunContext, attempt: Attempt, action: Action, waiting: Callable[[str], None]) -> str | None:
-    """Run the agent, or end it, with its data and services at hand; None if another process makes the run.
+    """Run the agent, or end it, with its data and services; None if another process makes the run.
 
     Raises `RunLost` if the agent is gone without a result, and may be started again.
     """

@@ -20,7 +20,7 @@ from tasks.wiring.prefect_tasks import retry_options, while_stored
 
 
 def _stored_key(competition_id: str, store_url: str, edition: Edition, key: str, **_: bool) -> str | None:
-    store = open_store(store_url)  # first: it applies the settings, which name further competitions
+    store = open_store(store_url)  # this comes first, because it applies the settings, which name further competitions
     return key if is_verified(store, Dataset(edition, competition_id, key), registry.get(competition_id)) else None
 
 

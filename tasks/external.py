@@ -1,4 +1,4 @@
-"""Results of other systems as runs: a JSONL file of submissions with their code and logs, in a store of their own."""
+"""Results of other systems as runs: a JSONL file of submissions with their code and logs, in a separate store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How familiar a language model is with the texts of competitions, and whether scores correlate with that."""
+"""Measures how familiar a language model is with the texts of competitions, and whether scores correlate with that."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much the scores of a run group depend on the choice of test rows."""
+"""Measures how much the scores of a run group depend on the choice of test rows."""
 
 from __future__ import annotations
 

@@ -58,16 +58,16 @@ def command(
     """
     if not ids and not split:
         raise UserError("name competitions, as in `mlebench check digits`, or a split with --split")
-    chosen = Selection(competitions=ids, split=split).ids()
-    if (raw or prepared or params) and len(chosen) != 1:
+    selected_ids = Selection(competitions=ids, split=split).ids()
+    if (raw or prepared or params) and len(selected_ids) != 1:
         raise UserError("--raw, --prepared and --params require exactly one competition")
     overrides = _parameters(params)
-    downloads = {name: raw or (None if prepared else _download(registry.get(name), raw_dir)) for name in chosen}
+    downloads = {name: raw or (None if prepared else _download(registry.get(name), raw_dir)) for name in selected_ids}
     from grading.competition_checks.run import check_download, check_prepared
     from storage.datasets import prepare
 
     failed = 0
-    for name in chosen:
+    for name in selected_ids:
         competition = registry.get(name)
         say(f"{name} ({edition})")
         with tempfile.TemporaryDirectory(prefix="mlebench-check-") as folder:
@@ -77,7 +77,7 @@ def command(
                 results = check_download(competition, downloads[name], Path(folder), edition, prepare, overrides)
             verdicts = [_show(name, result) for result in results]
         failed += any(verdicts)
-    say(f"{len(chosen) - failed} of {counted(len(chosen), 'competition')} passed")
+    say(f"{len(selected_ids) - failed} of {counted(len(selected_ids), 'competition')} passed")
     return 1 if failed else 0
 
 

@@ -136,7 +136,7 @@ def _cost(settings: Settings, max_dollars: float | None) -> str:
 
 
 def _so_far(store: Store, request: RunRequest) -> dict[str, Any] | None:
-    """Means of the finished runs of the group, as a hint at what the others will need; None without any."""
+    """Means of the finished runs of the group, as an estimate for the others; None without any."""
     from storage.runs.folders import stored_runs
 
     records: Sequence[RunRecord] = [run.record for run in stored_runs(store, request.run_group)]

@@ -101,7 +101,7 @@ def _regrade(
         other_edition = None
     graded, snapshots = grade_submission(run.folder.store, record, run.source, chosen_edition, leaderboard)
     if target != run.folder:
-        # In a copy, edition and dataset are those of its grade, so that it can be graded again.
+        # The copy of a run has the edition and the dataset of its grade, so that it can be graded again.
         key = get_settings().ledger_key.get_secret_value()
         copy = sign_record(record.replace(edition=chosen_edition, dataset_key=graded.dataset_key, signature=None), key)
         head = head_of_run(copy.to_json())

@@ -158,7 +158,7 @@ def _request(run: RunOptions, isolation: IsolationOptions, agent: Agent, store: 
 
 
 def _hand_over(benchmark: Benchmark) -> int:
-    """Have the hosts of the work pool do everything; returns the exit code."""
+    """Hand everything over to the hosts of the work pool; returns the exit code."""
     from flows.fleet.registration import submit_benchmark
 
     group, pool = benchmark.context.request.run_group, benchmark.pool

@@ -20,7 +20,7 @@ INTERRUPTED = 130
 """Exit code after Ctrl-C."""
 STOPPED = "stopped. Finished work is kept; run the same command again to continue."
 END_SECONDS = 15.0
-"""Time that agents have to end: their grace period, at most 3 seconds then, and what a busy machine adds."""
+"""Time that agents have to end: their grace period, which is at most 3 seconds then, and a margin for busy machines."""
 LEAVE_SECONDS = 5.0
 """Time that the flow has for storing what its agents left, once they have ended. It is stored by the next run, too."""
 _REACTION_SECONDS = 2.0

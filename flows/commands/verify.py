@@ -65,9 +65,9 @@ def command(run_group: str, public_key: Path | None, regrade: bool, storage: Sto
     failed = sum(bool(problems) for problems in results.values())
     runs = results.keys() - {"manifest"}
     checked = "signatures checked" if key else "no key, signatures not checked"
-    others = f", {len(unexpected)} not part of the group" if unexpected else ""
-    good = sum(not results[name] for name in runs)
-    say(f"{good} of {len(runs)} runs verified{others} ({checked})")
+    unexpected_note = f", {len(unexpected)} not part of the group" if unexpected else ""
+    verified_count = sum(not results[name] for name in runs)
+    say(f"{verified_count} of {len(runs)} runs verified{unexpected_note} ({checked})")
     answer(
         {
             "run_group": run_group,

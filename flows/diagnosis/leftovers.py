@@ -1,4 +1,4 @@
-"""What dead processes have left behind, for `mlebench doctor`: reported, or with `fix` cleaned up."""
+"""Leftovers of dead processes, for `mlebench doctor`: they are reported, or with `fix` cleaned up."""
 
 from __future__ import annotations
 

@@ -31,14 +31,14 @@ def check_workers(agent_pool: str | None) -> Iterator[Finding]:
         return
     with get_client(sync_client=True) as client:
         pools = {pool.name: pool for pool in client.read_work_pools(limit=200)}
-        wanted = _deployed(client) & pools.keys()
+        pool_names = _deployed(client) & pools.keys()
         if agent_pool is not None and agent_pool not in pools:
             yield Finding("workers", "fail", f"there is no work pool {agent_pool}", _to_start(agent_pool))
         if agent_pool in pools:
-            wanted.add(str(agent_pool))
-        if not wanted:
+            pool_names.add(str(agent_pool))
+        if not pool_names:
             yield Finding("workers", "ok", "no work pool is used: flows run in the process of their command")
-        for name in sorted(wanted):
+        for name in sorted(pool_names):
             yield _check(client, pools[name])
 
 

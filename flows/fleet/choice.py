@@ -1,4 +1,4 @@
-"""Which of the attempts that wait in a work pool a host takes now, and in which order. Pure functions."""
+"""The choice of attempts that a host takes from a work pool now, and their order. Pure functions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from uuid import UUID
 from sandbox.host.placement import Host, Need, lacks
 
 REATTACH_SECONDS = 300.0
-"""How long an attempt is left to the host that has its agent. A host that is online takes it at its next poll."""
+"""Time for which an attempt is left to the host that has its agent. A host that is online takes it at its next poll."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ def chosen(
 
     Args:
         me: this host.
-        free_slots: the number of its slots that nobody has or waits for.
+        free_slots: the number of its slots that no run has or waits for.
         online: names of the hosts of the pool that are online.
         candidates: the attempts that wait, oldest first.
         runs_here: names of the runs whose agents are on this host.

@@ -1,4 +1,4 @@
-"""The attempts of a run group on the server: what they do, and how they are cancelled."""
+"""The attempts of a run group on the server: their states, and how they are cancelled."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _PAGE_ITEMS = 200
 _RESUBMISSION_TIME = timedelta(minutes=2)
-"""Time after which nobody submits a crashed flow run again, if it has not happened."""
+"""Time after which a crashed flow run that was not submitted again will not be any more."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class GroupRuns:
     """The flow runs of a group: the latest of each attempt, and those that hand attempts out."""
 
     attempts: dict[str, FlowRun] = field(default_factory=dict)
-    """By the name of the attempt."""
+    """The latest flow run of each attempt, by the name of the attempt."""
     watchers: Sequence[FlowRun] = ()
 
     @property
@@ -115,7 +115,7 @@ def _scored(folder: RunFolder) -> str:
 
 
 def uses_of(runs: Sequence[FlowRun]) -> dict[UUID, str]:
-    """What the agents of these flow runs have used of their time and budget, from their progress artifacts."""
+    """The used time and budget of the agents of these flow runs, as texts of their progress artifacts."""
     from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterFlowRunId, ArtifactFilterType
 
     used: dict[UUID, str] = {}

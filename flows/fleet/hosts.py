@@ -1,4 +1,4 @@
-"""What the hosts of a work pool advertise: a Prefect variable for each, which counts while its worker is online."""
+"""The hosts of a work pool describe themselves in Prefect variables, one for each, which count while it is online."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Advertisement:
 
 
 def online(client: SyncPrefectClient, pool: str) -> list[Host]:
-    """What the hosts whose workers are online advertise, sorted by name."""
+    """The hosts whose workers are online, as they describe themselves, sorted by name."""
     workers = _pages(lambda offset: client.read_workers_for_work_pool(pool, offset=offset, limit=_PAGE_ITEMS))
     online_names = {worker.name for worker in workers if worker.status is not None and worker.status.value == "ONLINE"}
     name_filter = {"name": {"like_": f"{_PREFIX}%"}}

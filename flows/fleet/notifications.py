@@ -38,7 +38,7 @@ _HOST_PREFIX = "mlebench.host."
 
 @dataclass(frozen=True)
 class Message:
-    """What a notification says. Its texts may quote agents and submissions, and `link` is an address of ours."""
+    """The content of a notification. Its texts may quote agents and submissions; `link` is our own address."""
 
     subject: str
     body: str

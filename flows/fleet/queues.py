@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from sandbox.limits import Limits
 
 Label = Literal["cpu", "gpu", "big"]
-"""What a host has to offer, and what an attempt needs."""
+"""A host has labels for its resources, and an attempt has one for the resources that it needs."""
 LABELS: tuple[Label, ...] = get_args(Label)
 Priority = Literal["high", "normal", "low"]
 """The priority of a group's attempts. Each label has a queue for each priority."""
@@ -29,7 +29,7 @@ def require_server(what: str = "a work pool needs") -> None:
 
 
 def label_for(limits: Limits) -> Label:
-    """What the attempts of an agent with these limits need of their hosts."""
+    """The label that hosts need for attempts of an agent with these limits."""
     if limits.gpus:
         return "gpu"
     return "big" if (limits.memory_bytes or 0) > BIG_BYTES else "cpu"

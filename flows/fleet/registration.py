@@ -16,13 +16,13 @@ from flows.fleet.template import ensure_pool
 BEAT_SECONDS = 30
 """Interval between two heartbeats of a flow run, Prefect's minimum."""
 SAFE = {"PYTHONSAFEPATH": "1"}
-"""In the environment of workers, and so of their flow runs. Prefect runs hooks as a script in its folder
-`prefect/runner`, whose `storage.py` would hide our package in the processes that we start. Prefect's own imports heed
-it only in part, see `entrypoint`."""
+"""Environment variables of workers, which their flow runs inherit. Prefect runs hooks as a script in its folder
+`prefect/runner`, whose `storage.py` would hide our package in the processes that we start. Prefect's own imports
+respect it only in part, see `entrypoint`."""
 
 
 def entrypoint(flow: Any) -> str:
-    """Where workers import a flow: from `mlebench_pipeline`, not from our package `flows`.
+    """The entry point of a flow for workers: in `mlebench_pipeline`, not in our package `flows`.
 
     Prefect puts the working directory of a flow run first on `sys.path` whatever `PYTHONSAFEPATH` says: the directory
     where a worker was started, or `working_dir` of the work pool. A user's own `flows/` there would be imported.
@@ -90,7 +90,7 @@ def submit_benchmark(pool: str, parameters: dict[str, Any]) -> None:
 
 
 def watch_silence(pool: str, seconds: float | None = None) -> None:
-    """Have the server mark flow runs of a pool as crashed when their heartbeats stop; see `flows.fleet.resubmission`.
+    """Make the server mark flow runs of a pool as crashed when their heartbeats stop; see `flows.fleet.resubmission`.
 
     Only workers register this: it goes by the interval of their flow runs' heartbeats.
 

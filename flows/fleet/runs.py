@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from prefect.client.schemas.objects import FlowRun
 
 SERVER_ERRORS: tuple[type[Exception], ...] = (httpx.HTTPError, PrefectHTTPStatusError, RuntimeError)
-"""What a client of Prefect raises while the server is away."""
+"""Errors that a client of Prefect raises while the server is away."""
 _ERROR_PREFIX = re.compile(r"^Flow run encountered an exception:? ?(?:[A-Za-z_.]+: )?")
 _STATE_NAMES = {
     "SCHEDULED": "queued",

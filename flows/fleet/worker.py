@@ -46,7 +46,7 @@ _logger = logging.getLogger("mlebench.worker")
 
 @dataclass(frozen=True)
 class Host:
-    """What a host offers to a work pool."""
+    """A host of a work pool, with the options of its worker."""
 
     pool: str
     name: str
@@ -84,15 +84,15 @@ class HostWorker(ProcessWorker):
             self._look_at_hosts(me)
         except Exception as error:  # an attempt that waits does not depend on it
             _logger.warning("which hosts of the pool are online is not known: %s", error)
-        here, free = runs_here(), free_slots()
+        agents_here, free_count = runs_here(), free_slots()
 
         def choose(page: list[WorkerFlowRunResponse]) -> list[WorkerFlowRunResponse]:
             by_id = {run.flow_run.id: run for run in page}
             candidates = [_candidate(run.flow_run) for run in page]
-            return [by_id[run] for run in chosen(me, free, self._online, candidates, here)]
+            return [by_id[run] for run in chosen(me, free_count, self._online, candidates, agents_here)]
 
         taken = choose(waiting)
-        if taken or len(waiting) < PAGE or not free:
+        if taken or len(waiting) < PAGE or not free_count:
             return taken
         # This host may be unfit for all attempts of the first page, for example if they need more GPUs than it has.
         with get_client(sync_client=True) as client:

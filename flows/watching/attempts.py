@@ -86,7 +86,7 @@ def percent_used(shares: Sequence[Share]) -> float:
 
 
 def used(shares: Sequence[Share]) -> str:
-    """What has been used of each limit, for people.
+    """The used part of each limit, for people.
 
     >>> used([Share("time", 5400, 86400), Share("requests", 9, 10), Share("tokens", 5000), Share("dollars", 1.5, 20)])
     '1:30 h of 24:00 h, 9 of 10 requests, 5,000 tokens, $1.50 of $20.00'

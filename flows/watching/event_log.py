@@ -69,7 +69,7 @@ class AttemptLog(EventLog):
 
 @contextlib.contextmanager
 def logging_events() -> Iterator[None]:
-    """Log the events of the block in the log of the flow run. Does nothing without a server: nobody sees its log."""
+    """Log the events of the block in the log of the flow run. Does nothing with a temporary server."""
     if not served():
         yield
         return

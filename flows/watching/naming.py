@@ -49,14 +49,14 @@ def selection_name(competition_ids: Sequence[str]) -> str:
     >>> selection_name(["breast-cancer", "diabetes", "digits"])
     'demo'
     """
-    chosen = sorted(set(competition_ids))
-    if len(chosen) == 1:
-        return chosen[0]
-    splits = (split for split in registry.SPLITS if registry.list(split) == chosen)
-    return next(splits, counted(len(chosen), "competition"))
+    ids = sorted(set(competition_ids))
+    if len(ids) == 1:
+        return ids[0]
+    splits = (split for split in registry.SPLITS if registry.list(split) == ids)
+    return next(splits, counted(len(ids), "competition"))
 
 
 def chosen_name() -> str:
     """As `selection_name`, for the parameters of a deployment: a split, or competitions instead of it."""
-    chosen = parameters()
-    return selection_name(chosen["competition_ids"]) if chosen.get("competition_ids") else str(chosen["split"])
+    given = parameters()
+    return selection_name(given["competition_ids"]) if given.get("competition_ids") else str(given["split"])

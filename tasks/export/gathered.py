@@ -86,8 +86,10 @@ class Result:
         """Share of the leaderboard's teams that the run beats, 0-100: none without a score; NaN where not known."""
         if self.grade is None or (self.grade.score is not None and math.isnan(self.grade.score)):
             return math.nan
-        known = self.facts is not None and self.facts.leaderboard.percentiles is not None
-        return self.percentile(self.grade.score) if self.grade.score is not None else 0.0 if known else math.nan
+        has_percentiles = self.facts is not None and self.facts.leaderboard.percentiles is not None
+        return (
+            self.percentile(self.grade.score) if self.grade.score is not None else 0.0 if has_percentiles else math.nan
+        )
 
     def calls(self) -> Iterator[Call]:
         """The run's requests to language models, one at a time; none if it made none."""

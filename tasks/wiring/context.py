@@ -26,7 +26,7 @@ _MACHINE_SHARE = 0.9
 
 @dataclass(frozen=True)
 class RunContext:
-    """A request and what it names, resolved once for a command, a flow or a task: settings, store and agent.
+    """A request with its settings, store and agent, resolved once for a command, a flow or a task.
 
     Only the request is passed between processes; each process makes a context of it. The context does not have what can
     change while a group is run: prepared datasets and finished runs are read from the store where they are needed.

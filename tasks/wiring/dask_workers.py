@@ -1,4 +1,4 @@
-"""Where the files of datasets are written: in the flow's own process, or on Dask workers."""
+"""The executors that write the files of datasets: in the flow's own process, or on Dask workers."""
 
 from __future__ import annotations
 

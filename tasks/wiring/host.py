@@ -31,7 +31,7 @@ Kind = Literal["downloads", "preparations", "copies", "agents"]
 
 TRY_LABEL = "try"
 """Label of a run with the id of its try."""
-# Seconds between the end of an agent's time and that of its container, whatever happens.
+# Seconds between the end of an agent's time and the latest end of its container.
 _SLACK_SECONDS = 3600.0
 
 
@@ -176,7 +176,7 @@ def slot_with_data(
         store: store of the dataset.
         dataset: the dataset.
         continuing: a run that uses the copy even if this process is killed.
-        on_wait: called with what the copy waits for.
+        on_wait: called with the reason for which the copy waits.
     """
     agents, cache = get_settings().agents, local_cache()
     with contextlib.ExitStack() as resources:

@@ -44,13 +44,13 @@ class RunInProgress:
     """`interrupted`: its agent was started, and no process waits for its end."""
     host: str
     since: datetime | None = None
-    """When its agent was started, or found again; None if it waits."""
+    """The time when its agent was started, or found again; None if it waits."""
     gpus: int | None = None
     """Only known for runs on this host."""
     tries: int | None = None
-    """How often its agent was started."""
+    """The number of starts of its agent."""
     resumed: int | None = None
-    """How many of these times from a checkpoint."""
+    """The number of starts from a checkpoint."""
 
     @property
     def seconds(self) -> float | None:

@@ -157,7 +157,7 @@ def shown(what: str) -> Iterator[None]:
     try:
         with _few_retries():
             yield
-    except Exception as error:  # whatever it is, the work matters more
+    except Exception as error:  # no error of the UI may fail the work
         get_logger("mlebench").warning("%s is not shown in the Prefect UI: %s", what, explain(error))
     finally:
         _waits.reset(token)

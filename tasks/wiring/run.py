@@ -1,4 +1,4 @@
-"""A run that this process makes, the checkpoint that it has continued from, and what it has used so far."""
+"""A run that this process makes, the checkpoint that it has continued from, and its usage of time and budget."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class ActiveRun:
 
     context: RunContext
     attempt: Attempt
-    """With the key of the dataset that the agent works on."""
+    """The attempt, with the key of the dataset that the agent works on."""
     spec: RunSpec
     runner: Backend
     services: RunServices
