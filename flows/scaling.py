@@ -23,8 +23,15 @@ FILE_BYTES_PER_CORE_SECOND = 250e6
 """The same for many files (case a of the benchmarks)."""
 PREPARED_SHARE = 1.3
 """Size of a prepared dataset relative to its download; `mlebench doctor` assumes the same."""
-_TABLES = ("Tabular", "Forecasting", "Text (Other)", "Text Classification", "Sequence->Sequence", "Training LLMs")
-_COLUMNS = (
+_TABLE_CATEGORIES = (
+    "Tabular",
+    "Forecasting",
+    "Text (Other)",
+    "Text Classification",
+    "Sequence->Sequence",
+    "Training LLMs",
+)
+_TABLE_COLUMNS = (
     "machines",
     "link",
     "agents",
@@ -99,7 +106,7 @@ def jobs(split: str, unknown_bytes: float = UNKNOWN_BYTES) -> list[Job]:
     split_jobs = []
     for facts in (registry.get(name).facts for name in registry.list(split)):
         size = facts.size_bytes or (unknown_bytes if facts.source == "kaggle" else 0)
-        rate = TABLE_BYTES_PER_CORE_SECOND if facts.category in _TABLES else FILE_BYTES_PER_CORE_SECOND
+        rate = TABLE_BYTES_PER_CORE_SECOND if facts.category in _TABLE_CATEGORIES else FILE_BYTES_PER_CORE_SECOND
         split_jobs.append(Job(facts.id, float(size), rate))
     return split_jobs
 
@@ -165,7 +172,7 @@ def _split_seconds(job: Job, scenario: Scenario) -> float:
 
 def table(jobs: Sequence[Job], scenarios: Sequence[Scenario]) -> str:
     """A Markdown table with one line per scenario."""
-    lines = [f"| {' | '.join(_COLUMNS)} |", "|" + "---:|" * len(_COLUMNS)]
+    lines = [f"| {' | '.join(_TABLE_COLUMNS)} |", "|" + "---:|" * len(_TABLE_COLUMNS)]
     for scenario in scenarios:
         result = estimate(jobs, scenario)
         machine_dollars, model_dollars = result.machine_dollars(scenario), result.runs * scenario.run_dollars
