@@ -132,10 +132,10 @@ def _is_usable(name: str) -> bool:
 
 
 def _untrusted(agent: Agent) -> str:
-    refused = f"agent {agent.name!r} is not trusted and would run without isolation: use --backend docker"
+    message = f"agent {agent.name!r} is not trusted and would run without isolation: use --backend docker"
     if agent.claims_trust:
         return (
-            f"{refused}, or, if it is your own, trust its folder with MLEBENCH_AGENT_DIRS={agent.folder} (elsewhere "
+            f"{message}, or, if it is your own, trust its folder with MLEBENCH_AGENT_DIRS={agent.folder} (elsewhere "
             "`trusted: true` in agent.yaml is ignored)"
         )
-    return f"{refused}, or accept that with --allow-untrusted"
+    return f"{message}, or accept that with --allow-untrusted"

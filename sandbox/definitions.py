@@ -168,7 +168,7 @@ class Agent(BaseModel):
             AgentError: it has too many files or bytes, or something in it is neither a regular file nor a folder: a
                 link could point to anything that the operator can read, and its target would be copied for the agent.
         """
-        found: list[Path] = []
+        paths: list[Path] = []
         total = 0
         with self._readable(), trees.opened_folder(self.folder) as top:
             for entry in trees.walk(top, enter=lambda folder: folder.name not in IGNORED):
@@ -180,19 +180,19 @@ class Agent(BaseModel):
                     raise trees.NotRegular(f"{entry.path} is {trees.kind(entry.status.st_mode)}")
                 if not names.is_text(entry.path):
                     raise AgentError(f"{self.folder}: {names.shown(entry.path)} is not valid UTF-8: rename it")
-                found.append(Path(entry.path))
+                paths.append(Path(entry.path))
                 total += entry.status.st_size
-                if total > FOLDER_BYTES or len(found) > FOLDER_FILES:
+                if total > FOLDER_BYTES or len(paths) > FOLDER_FILES:
                     raise AgentError(
                         f"{self.folder} has more than {size(FOLDER_BYTES)} or {FOLDER_FILES:,} files: keep large files "
                         "elsewhere, for example in an image"
                     )
-        found += [Path(name) for name in self.includes]
-        if len(found) > len(set(found)):
+        paths += [Path(name) for name in self.includes]
+        if len(paths) > len(set(paths)):
             raise AgentError(
                 f"{self.folder} has a file that it also includes: rename one of {', '.join(self.includes)}"
             )
-        yield from sorted(each for each in found if IGNORED.isdisjoint(each.parts))
+        yield from sorted(path for path in paths if IGNORED.isdisjoint(path.parts))
 
     @contextlib.contextmanager
     def opened(self, file: Path) -> Iterator[int]:
@@ -301,7 +301,7 @@ def _warn(text: str) -> None:
 
 def _folders(extra_dirs: Iterable[str | Path]) -> dict[str, Path]:
     """Agent folders by name; earlier directories take precedence. One that does not exist causes a warning."""
-    found: dict[str, Path] = {}
+    folders: dict[str, Path] = {}
     for directory in [*map(Path, extra_dirs), BUILTIN_AGENTS]:
         directory = directory.expanduser()
         if not directory.is_dir():
@@ -310,8 +310,8 @@ def _folders(extra_dirs: Iterable[str | Path]) -> dict[str, Path]:
         candidates = [directory] if (directory / DEFINITION).is_file() else sorted(directory.iterdir())
         for folder in candidates:
             if (folder / DEFINITION).is_file():
-                found.setdefault(folder.resolve().name, folder.resolve())
-    return found
+                folders.setdefault(folder.resolve().name, folder.resolve())
+    return folders
 
 
 def _read(folder: Path, variant: str | None = None) -> Agent:

@@ -65,30 +65,30 @@ class _BoundedProtocol(H11Protocol):
 
 
 class _Server(uvicorn.Server):
-    """Ends at once on request: uvicorn looks every tenth of a second, and waits for another one at the end."""
+    """Ends at once on request: uvicorn polls every tenth of a second, and waits for another one at the end."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
-        self._told = asyncio.Event()
+        self._end_requested = asyncio.Event()
 
     def end(self) -> None:
         """Stop serving; called in the event loop."""
         self.should_exit = True
-        self._told.set()
+        self._end_requested.set()
 
     async def main_loop(self) -> None:
         counter = 0
         while not await self.on_tick(counter):
             counter = (counter + 10) % 864_000  # of tenths of a second
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._told.wait(), 1)
+                await asyncio.wait_for(self._end_requested.wait(), 1)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         if self.server_state.connections or self.server_state.tasks:
             await super().shutdown(sockets)
             return
-        for each in (*self.servers, *(sockets or ())):
-            each.close()
+        for listener in (*self.servers, *(sockets or ())):
+            listener.close()
         for server in self.servers:
             await server.wait_closed()
 
@@ -160,13 +160,13 @@ class ServerThread:
     async def _shut_down(self, last: Callable[[], Coroutine[Any, Any, None]] | None) -> None:
         for server, _ in self._servers:
             server.end()
-        await asyncio.gather(*(done for _, done in self._servers), return_exceptions=True)
+        await asyncio.gather(*(ended for _, ended in self._servers), return_exceptions=True)
         if last is not None:
             await last()
-        rest = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in rest:
+        remaining = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in remaining:
             task.cancel()
-        await asyncio.gather(*rest, return_exceptions=True)
+        await asyncio.gather(*remaining, return_exceptions=True)
 
 
 async def in_thread(work: Callable[[], Result]) -> Result:
@@ -189,8 +189,8 @@ async def in_thread(work: Callable[[], Result]) -> Result:
         result, error = None, None
         try:
             result = work()
-        except BaseException as problem:
-            error = problem
+        except BaseException as raised:
+            error = raised
         with contextlib.suppress(RuntimeError):  # the loop has been closed
             loop.call_soon_threadsafe(resolve, result, error)
 
@@ -204,9 +204,9 @@ def listen_tcp(host: str, port: int | None) -> socket.socket:
     Raises:
         OSError: the address cannot be bound.
     """
-    give_up = time.monotonic() + PORT_SECONDS
+    deadline = time.monotonic() + PORT_SECONDS
     listener = None
-    while port and listener is None and time.monotonic() < give_up:
+    while port and listener is None and time.monotonic() < deadline:
         try:
             listener = socket.create_server((host, port), backlog=CONNECTIONS)
         except OSError:

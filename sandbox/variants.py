@@ -38,7 +38,9 @@ def apply(fields: Mapping[str, Any], variant: str | None) -> dict[str, Any]:
     """
     base = {name: value for name, value in fields.items() if name != "variants"}
     variants = fields.get("variants") or {}
-    if not isinstance(variants, Mapping) or not all(isinstance(each, Mapping) for each in variants.values()):
+    if not isinstance(variants, Mapping) or not all(
+        isinstance(own_fields, Mapping) for own_fields in variants.values()
+    ):
         raise ValueError("variants: must map names to fields, such as `dev: {kwargs: {steps: 8}}`")
     chain: list[Mapping[str, Any]] = []
     seen: list[str] = []

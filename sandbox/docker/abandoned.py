@@ -36,8 +36,8 @@ class Orphan:
     """Why no orchestrator needs to attach to it again."""
 
     def __str__(self) -> str:
-        began = self.started_at or "never"
-        return f"run {self.run_id} ({self.status}, started {began}, work directory {self.workdir}): {self.reason}"
+        started = self.started_at or "never"
+        return f"run {self.run_id} ({self.status}, started {started}, work directory {self.workdir}): {self.reason}"
 
 
 def orphans(client: DockerClient) -> list[Orphan]:
@@ -46,15 +46,15 @@ def orphans(client: DockerClient) -> list[Orphan]:
     A run that is still within its time limit is not an orphan, even if its orchestrator died: the orchestrator attaches
     to the run when it is started again. If that does not happen, the run ends at its limit and is then an orphan.
     """
-    found = []
+    orphaned = []
     for (run_id, workdir), container in _runs(client).items():
         layout = control.Layout(workdir)
-        with unclaimed(layout) as free:
-            reason = _why_orphaned(run_id, layout, container) if free else None
+        with unclaimed(layout) as is_unclaimed:
+            reason = _why_orphaned(run_id, layout, container) if is_unclaimed else None
         if reason:
             state = container.attrs["State"] if container is not None else {"Status": "none", "StartedAt": ""}
-            found.append(Orphan(run_id, workdir, state["Status"], state["StartedAt"], reason))
-    return found
+            orphaned.append(Orphan(run_id, workdir, state["Status"], state["StartedAt"], reason))
+    return orphaned
 
 
 def end_orphans(client: DockerClient) -> list[Orphan]:
@@ -66,8 +66,8 @@ def end_orphans(client: DockerClient) -> list[Orphan]:
     ended = []
     for orphan in orphans(client):
         layout = control.Layout(orphan.workdir)
-        with unclaimed(layout) as free:
-            if not free:  # an orchestrator has attached to it in the meantime
+        with unclaimed(layout) as is_unclaimed:
+            if not is_unclaimed:  # an orchestrator has attached to it in the meantime
                 continue
             container = _runs(client).get((orphan.run_id, orphan.workdir))
             if container is not None:
@@ -81,8 +81,8 @@ def end_orphans(client: DockerClient) -> list[Orphan]:
 
 def end(client: DockerClient, workdir: Path) -> bool:
     """End a run that nobody needs any more, and remove everything of it; returns False if an orchestrator has it."""
-    with unclaimed(control.Layout(workdir)) as free:
-        if not free:
+    with unclaimed(control.Layout(workdir)) as is_unclaimed:
+        if not is_unclaimed:
             return False
         remove(client, workdir)
         remove_tree(socket_folder(workdir))
@@ -92,14 +92,14 @@ def end(client: DockerClient, workdir: Path) -> bool:
 
 def _runs(client: DockerClient) -> dict[tuple[str, Path], Any]:
     """Every run with a container on this engine, and the agent's container, or None."""
-    ours: dict[str, str | list[str] | bool] = {"label": [RUN]}
-    found: dict[tuple[str, Path], Any] = {}
+    labelled_run: dict[str, str | list[str] | bool] = {"label": [RUN]}
+    containers: dict[tuple[str, Path], Any] = {}
     with engine_errors("our containers cannot be listed"):
-        for container in client.containers.list(all=True, filters=ours, ignore_removed=True):
-            found.setdefault(_run_of(container.labels))
+        for container in client.containers.list(all=True, filters=labelled_run, ignore_removed=True):
+            containers.setdefault(_run_of(container.labels))
             if container.labels.get(ROLE) == AGENT:
-                found[_run_of(container.labels)] = container
-    return found
+                containers[_run_of(container.labels)] = container
+    return containers
 
 
 def _run_of(labels: dict[str, str]) -> tuple[str, Path]:
@@ -108,8 +108,8 @@ def _run_of(labels: dict[str, str]) -> tuple[str, Path]:
 
 def _why_orphaned(run_id: str, layout: control.Layout, container: Any | None) -> str | None:
     """Why a run is an orphan; None if an orchestrator could still attach to it. Called with the run's lock held."""
-    task = control.read(layout.task, control.Task)
-    if task is None or task.run_id != run_id:
+    launch_spec = control.read(layout.task, control.LaunchSpec)
+    if launch_spec is None or launch_spec.run_id != run_id:
         return "its work directory has no record of it"
     if container is None:
         return "only its forwarder is left"
@@ -123,16 +123,16 @@ def _why_orphaned(run_id: str, layout: control.Layout, container: Any | None) ->
     if not state["Running"]:
         return "it has ended"
     seconds = (datetime.now(UTC) - parse_time(state["StartedAt"])).total_seconds()
-    return "its time limit has passed" if seconds >= Limits(**task.limits).time_limit_seconds else None
+    return "its time limit has passed" if seconds >= Limits(**launch_spec.limits).time_limit_seconds else None
 
 
 def _harvest(container: Any, orphan: Orphan, layout: control.Layout) -> None:
-    task = control.read(layout.task, control.Task)
+    launch_spec = control.read(layout.task, control.LaunchSpec)
     outcome = control.read(layout.outcome, control.Outcome)
-    if task is None or task.run_id != orphan.run_id or outcome or orphan.status == "created":
+    if launch_spec is None or launch_spec.run_id != orphan.run_id or outcome or orphan.status == "created":
         return
     with contextlib.suppress(BackendError):  # a failed harvest must not keep the run from being removed
-        limits = Limits(**task.limits)
+        limits = Limits(**launch_spec.limits)
         end = Watch(container, layout, limits, lambda: None).until_end()
         if end.reason is None or end.reason.status != "lost":  # the next start runs it again
             conclude(layout, limits, end)

@@ -159,15 +159,15 @@ class DockerBackend(base.SupervisingBackend):
         """Wait for the end of the run; see ``Backend.wait``."""
         layout = control.Layout(handle.workdir)
         outcome = control.read(layout.outcome, control.Outcome)
-        task = control.read(layout.task, control.Task)
-        if task is None:
+        launch_spec = control.read(layout.task, control.LaunchSpec)
+        if launch_spec is None:
             raise RunLost(f"{layout.workdir} has no record of run {handle.run_id}: start the run again")
         if outcome is None:
             container = runs.find(self._client, layout.workdir)
             if container is None:
                 raise RunLost(f"the container of run {handle.run_id} is gone: start the run again")
             with contextlib.closing(Follower(layout.log, handle.log_offset, on_log)) as follower:
-                limits = Limits(**task.limits)
+                limits = Limits(**launch_spec.limits)
                 end = watch.Watch(container, layout, limits, follower.forward).until_end()
                 if end.reason and end.reason.status == "lost":
                     follower.forward(last=True)
@@ -176,7 +176,7 @@ class DockerBackend(base.SupervisingBackend):
                 outcome = conclude(layout, limits, end)
                 follower.forward(last=True)
         self._remove(layout)
-        return base.result(layout, outcome, image=task.marker)
+        return base.result(layout, outcome, image=launch_spec.marker)
 
     def stop(self, handle: RunHandle) -> None:
         """End the run and everything it started; see ``Backend.stop``."""
@@ -234,8 +234,8 @@ class DockerBackend(base.SupervisingBackend):
         return handle
 
     def _find(self, spec: RunSpec, layout: control.Layout) -> Attachment:
-        task = base.read_task(spec, layout)
-        if task is None or task.identity != base.identity(spec, self.policy) or layout.stop.exists():
+        launch_spec = base.read_launch_spec(spec, layout)
+        if launch_spec is None or launch_spec.identity != base.identity(spec, self.policy) or layout.stop.exists():
             return "new"
         outcome = control.read(layout.outcome, control.Outcome)
         if outcome:
@@ -244,9 +244,9 @@ class DockerBackend(base.SupervisingBackend):
         return "running" if container is not None and container.status != "created" else "new"
 
     def _start_or_find(self, spec: RunSpec, layout: control.Layout) -> Attachment:
-        found = self._find(spec, layout)
-        if found != "new":
-            return found
+        attachment = self._find(spec, layout)
+        if attachment != "new":
+            return attachment
         network.remove(self._client, layout.workdir)
         base.clear(layout)
         try:
@@ -260,9 +260,9 @@ class DockerBackend(base.SupervisingBackend):
 
     def _launch(self, spec: RunSpec, layout: control.Layout, identity: str) -> None:
         image = find_image(self._client, spec.agent.image_name, spec.agent.name)
-        count, wanted = len(spec.allocation.gpus), spec.limits.gpus or 0
-        if count != wanted:
-            raise BackendError(f"run {spec.run_id} has {count} GPUs instead of {wanted}")
+        count, requested = len(spec.allocation.gpus), spec.limits.gpus or 0
+        if count != requested:
+            raise BackendError(f"run {spec.run_id} has {count} GPUs instead of {requested}")
         launch(self._client, spec, layout, identity, ContainerConfig(image, self.policy, self.runtime))
 
     def _start_proxy(self, layout: control.Layout) -> None:

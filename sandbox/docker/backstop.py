@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 START_SECONDS = 120
 """A container that has not been started for so long never will be: its orchestrator was killed."""
 
-# A process is known by its control group, which it cannot leave and no other can join, so process ids may be used
-# again. Before the agent there are processes of the runtime in the group, so the first process is looked for again when
-# one has ended. Uptime cannot be set, unlike the clock.
+# The agent's processes are those of its control group, which they cannot leave and no other process can join, so it
+# does not matter if process ids are used again. Before the agent starts, the group has processes of the runtime, so the
+# first process is searched for again when it has ended. The time is the machine's uptime, which cannot be set.
 _PROGRAM = """
 now() { cut -d . -f 1 /proc/uptime; }
 its() { grep -qs "$id" "/proc/$1/cgroup"; }

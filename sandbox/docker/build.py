@@ -147,15 +147,15 @@ def build(
 @cache  # asking the installed clients for their versions takes a second
 def client() -> str:
     """The first Docker client on the PATH that can build with BuildKit. Raises `BuildError` if none can."""
-    found = [path for folder in os.get_exec_path() if os.access(path := os.path.join(folder, "docker"), os.X_OK)]  # noqa: PTH118
-    for path in found:
+    paths = [path for folder in os.get_exec_path() if os.access(path := os.path.join(folder, "docker"), os.X_OK)]  # noqa: PTH118
+    for path in paths:
         answer = subprocess.run([path, "version", "--format", "{{.Client.Version}}"], capture_output=True, check=False)
         major = answer.stdout.decode().partition(".")[0]
         if major.isdigit() and int(major) < 23:  # BuildKit is built in
             return path
         if subprocess.run([path, "buildx", "version"], capture_output=True, check=False).returncode == 0:
             return path
-    lack = "needs the buildx plugin: install docker-buildx" if found else "is not installed: install Docker"
+    lack = "needs the buildx plugin: install docker-buildx" if paths else "is not installed: install Docker"
     raise BuildError(f"the docker client {lack}")
 
 
@@ -174,7 +174,7 @@ def _triggers(image: str) -> Sequence[str] | None:
 
 def _secrets(folder: Path) -> dict[str, Path]:
     """The files of this machine's pip configuration and certificates, as far as they exist."""
-    found = {}
+    files = {}
     options = {
         name: value for name, value in _pip_options().items() if "file:" not in value and not value.startswith("/")
     }
@@ -183,11 +183,13 @@ def _secrets(folder: Path) -> dict[str, Path]:
         config["global"] = options
         with (folder / "pip.conf").open("w") as file:
             config.write(file)
-        found["pip.conf"] = folder / "pip.conf"
-    certificates = next((Path(p) for p in map(os.environ.get, ("PIP_CERT", "SSL_CERT_FILE")) if p), CERTIFICATES)
+        files["pip.conf"] = folder / "pip.conf"
+    certificates = next(
+        (Path(path) for path in map(os.environ.get, ("PIP_CERT", "SSL_CERT_FILE")) if path), CERTIFICATES
+    )
     if certificates.is_file():
-        found["certificates"] = certificates
-    return found
+        files["certificates"] = certificates
+    return files
 
 
 def _pip_options() -> dict[str, str]:
@@ -203,6 +205,6 @@ def _reason(last: deque[str]) -> str:
     """The most informative line of the output."""
     lines = [line for line in last if line]
     printed = [line for line in lines if _PRINTED.match(line)]  # by the Dockerfile's commands, not the builder
-    candidates = [each for each in (*printed, *lines) if "error:" in each.lower()] or lines
+    candidates = [text for text in (*printed, *lines) if "error:" in text.lower()] or lines
     line = candidates[0] if candidates else "it printed nothing"
     return line.split("ERROR: ", 1)[-1].strip()[:300] + " (--verbose shows all)"

@@ -64,9 +64,9 @@ def check_runtime(client: DockerClient, runtime: str | None) -> None:
     if runtime is None:
         return
     with engine_errors("the engine's runtimes cannot be listed"):
-        known = client.info().get("Runtimes", {})
-    if runtime not in known:
-        names = ", ".join(sorted(name for name in known if "." not in name))
+        runtimes = client.info().get("Runtimes", {})
+    if runtime not in runtimes:
+        names = ", ".join(sorted(name for name in runtimes if "." not in name))
         raise BackendError(
             f"the Docker engine has no runtime {runtime!r} (available: {names}): install it, see dockerd(8)"
         )
@@ -74,7 +74,7 @@ def check_runtime(client: DockerClient, runtime: str | None) -> None:
 
 @dataclass(frozen=True)
 class ContainerConfig:
-    """What the operator's choices and the engine add to a run's specification."""
+    """The part of a container's configuration that comes from the operator's choices and the engine."""
 
     image: Any
     """The image to run, an image object."""
@@ -101,12 +101,12 @@ def options(
 
     image, gpus, limits = config.image, spec.allocation.gpus, spec.limits
     uid, gid = user()
-    ours = dict(item.partition("=")[::2] for item in image.attrs["Config"].get("Env") or [])
+    image_env = dict(item.partition("=")[::2] for item in image.attrs["Config"].get("Env") or [])
     env = environment(
         spec,
         HOME,
-        python=ours.get("MLEBENCH_PYTHON", "python3"),
-        path=ours.get("PATH", PATH),
+        python=image_env.get("MLEBENCH_PYTHON", "python3"),
+        path=image_env.get("PATH", PATH),
         threads=limits.cpus or os.cpu_count() or 1,
     )
     if config.policy in PROXIED:
@@ -129,13 +129,13 @@ def options(
             Mount(str(HOME / "data" / name), str(home / DESCRIPTION), type="bind", read_only=True)
             for name in descriptions(spec)
         ]
-    env |= _other_devices(ours, env)
+    env |= _other_devices(image_env, env)
     files = openfiles.limit(limits.processes, spec.allocation.slots)
     ulimits = [Ulimit(name="core", soft=0, hard=0), Ulimit(name="nofile", soft=files, hard=files)]
     if limits.disk_bytes:
         ulimits.append(Ulimit(name="fsize", soft=limits.disk_bytes, hard=limits.disk_bytes))
     shm = limits.shm_bytes or (limits.memory_bytes or 8 * GIB) // 2
-    shut: dict[str, Any] = {
+    restrictions: dict[str, Any] = {
         "cap_drop": ["ALL"],
         "security_opt": ["no-new-privileges:true", seccomp.option()],
         "read_only": True,
@@ -169,19 +169,19 @@ def options(
         "log_config": LogConfig(
             type="json-file", config={"max-size": str(max(limits.log_bytes * 2, ENGINE_LOG_BYTES)), "max-file": "2"}
         ),
-        **({"privileged": True} if spec.agent.privileged else shut),
+        **({"privileged": True} if spec.agent.privileged else restrictions),
     }
 
 
 def _other_devices(image: Mapping[str, str], env: Mapping[str, str]) -> dict[str, str]:
     """The other variables by which a container with NVIDIA's runtime can get devices, without a value."""
-    ours = ("NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES")
-    return {name: "" for name in (*image, *env) if name.startswith("NVIDIA_") and name not in ours}
+    kept_names = ("NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES")
+    return {name: "" for name in (*image, *env) if name.startswith("NVIDIA_") and name not in kept_names}
 
 
-def _scratch_volumes(image: Any, home: Path, taken: set[str]) -> list[Any]:
+def _scratch_volumes(image: Any, home: Path, mounted: set[str]) -> list[Any]:
     """Mounts for the volumes that an image declares. The engine would create them outside of the disk limit."""
     from docker.types import Mount
 
     paths = {posixpath.normpath(path) for path in image.attrs["Config"].get("Volumes") or ()}
-    return [Mount(path, str(home / "tmp"), type="bind") for path in sorted(paths - taken)]
+    return [Mount(path, str(home / "tmp"), type="bind") for path in sorted(paths - mounted)]

@@ -1,8 +1,8 @@
-"""What the Dockerfile of an agent that is not trusted may not contain: whatever BuildKit uses the network for itself.
+"""Check that the Dockerfile of an agent that is not trusted has no instruction for which BuildKit uses the network.
 
-``docker build --network none`` holds for the commands of ``RUN``. But BuildKit fetches the URLs of ``ADD`` over the
-network of the engine, which reaches what no container does, and the images that are not on this machine. An interpreter
-of another syntax is a program that asks for the network itself.
+``docker build --network none`` holds for the commands of ``RUN``. But BuildKit fetches the URLs of ``ADD``, and images
+that are not on this machine, over the network of the engine, which reaches addresses that no container reaches. An
+interpreter of another syntax is a program that can ask for the network itself.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ def require_offline(
 ) -> None:
     """Check the Dockerfile of an agent that is not trusted.
 
-    The check does not parse: what looks like an instruction anywhere, such as in a script within the Dockerfile, counts
-    as one. Otherwise, an instruction could be hidden from a parser that differs in anything from BuildKit's.
+    The check does not parse: every text that looks like an instruction, even in a script within the Dockerfile, counts
+    as one. Otherwise, an instruction could be hidden from a parser that differs in any detail from BuildKit's.
 
     Args:
         folder: the agent's folder.
@@ -51,8 +51,8 @@ def require_offline(
         if words[0] in ("ADD", "ONBUILD"):
             raise BuildError(f"its {name} uses {words[0]}, which can fetch URLs: use COPY")
         named = _FROM.findall(" ".join(words)) + (words[1:2] if words[0] == "FROM" else [])
-        for each in named:
-            for image in _values(each, arguments, defaults):
+        for reference in named:
+            for image in _values(reference, arguments, defaults):
                 if image in stages or image.isdigit() or image == "scratch":
                     continue
                 triggers = None if "$" in image else triggers_of(image)
@@ -69,13 +69,13 @@ def _stages_and_defaults(lines: list[str]) -> tuple[set[str], list[tuple[str, st
         if words[0] == "FROM" and len(words) > 3 and words[2].upper() == "AS" and _STAGE.fullmatch(words[3]):
             stages.add(words[3])
         if words[0] == "ARG":
-            pairs = (each.partition("=") for each in words[1:])
+            pairs = (word.partition("=") for word in words[1:])
             defaults += [(name, value.strip("\"'")) for name, equals, value in pairs if equals]
     return stages, defaults
 
 
 def _instructions(lines: list[str]) -> Iterator[list[str]]:
-    """The words of what could be an instruction, wherever it begins; the first one in upper case."""
+    """The words of every text that could be an instruction, from any line on; the first word in upper case."""
     for start in range(len(lines)):
         joined = ""
         for line in lines[start:]:
@@ -85,14 +85,14 @@ def _instructions(lines: list[str]) -> Iterator[list[str]]:
             if not _CONTINUED.search(line):
                 break
         if words := joined.split():
-            yield [words[0].upper(), *(each for each in words[1:] if not each.startswith("--platform"))]
+            yield [words[0].upper(), *(word for word in words[1:] if not word.startswith("--platform"))]
 
 
 def _values(reference: str, arguments: Mapping[str, str], defaults: Sequence[tuple[str, str]]) -> list[str]:
-    """What a reference to an image can stand for."""
-    found = _VARIABLE.fullmatch(reference)
-    if found is None:
+    """The images that a reference can stand for."""
+    match = _VARIABLE.fullmatch(reference)
+    if match is None:
         return [reference]
-    if found[1] in arguments:
-        return [arguments[found[1]]]
-    return [value for name, value in defaults if name == found[1]] or [reference]
+    if match[1] in arguments:
+        return [arguments[match[1]]]
+    return [value for name, value in defaults if name == match[1]] or [reference]

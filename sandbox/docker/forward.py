@@ -34,9 +34,9 @@ async def _serve(port: int, path: str) -> asyncio.Server:
             if service_writer is not None:
                 await asyncio.gather(_pump(reader, service_writer), _pump(service_reader, writer))
         finally:
-            for each in (writer, service_writer):
-                if each is not None:
-                    each.close()
+            for stream in (writer, service_writer):
+                if stream is not None:
+                    stream.close()
 
     return await asyncio.start_server(handle, "127.0.0.1", port)
 

@@ -1,4 +1,4 @@
-"""What containers hold on a host, for `sandbox.host.slots`. Connects to the engine when it is first asked."""
+"""The runs and GPUs that containers have on a host, for `sandbox.host.slots`. Connects to the engine at first use."""
 
 from __future__ import annotations
 
@@ -40,7 +40,13 @@ class Holdings:
                 containers = client.containers.list(all=True, filters={"label": GPUS}, ignore_removed=True)
         except EngineUnreachable:
             return set()
-        return {device for each in containers if _holds(each) for device in each.labels[GPUS].split(",") if device}
+        return {
+            device
+            for container in containers
+            if _holds(container)
+            for device in container.labels[GPUS].split(",")
+            if device
+        }
 
     def _engine(self) -> DockerClient:
         self._client = self._client or connect()
@@ -49,7 +55,7 @@ class Holdings:
 
 @cache
 def holdings() -> Holdings:
-    """Those of the engine that the environment names."""
+    """The holdings on the engine that the environment names."""
     return Holdings()
 
 

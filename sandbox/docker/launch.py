@@ -43,7 +43,7 @@ def launch(client: DockerClient, spec: RunSpec, layout: control.Layout, identity
     lay_out(spec, layout.home, HOME, with_data=False)
     _change_owner(layout.home)
     data = _obfuscated_data(spec, layout) if spec.obfuscated else spec.data
-    _let_read(data)
+    _make_readable(data)
     script = layout.home / "agent" / spec.agent.start
     shell = [] if is_script(script) else ["sh" if script.read_bytes().startswith(b"#!/bin/sh") else "bash"]
     command = [*shell, f"{HOME}/agent/{spec.agent.start}", *spec.agent.arguments()]
@@ -52,20 +52,20 @@ def launch(client: DockerClient, spec: RunSpec, layout: control.Layout, identity
     control.write(
         layout.task,
         # The environment is left out, so that secrets in it are not written to disk.
-        control.Task(spec.run_id, identity, str(config.image.id), command, {}, spec.limits.as_dict(), None),
+        control.LaunchSpec(spec.run_id, identity, str(config.image.id), command, {}, spec.limits.as_dict(), None),
     )
-    ours = find_image(client, BASE_IMAGE, "base").id  # not the agent's, which can be anything
+    base_image = find_image(client, BASE_IMAGE, "base").id  # not the agent's image, in which any program can differ
     name = runs.name_of(layout.workdir, "run" if spec.obfuscated else spec.run_id)
     sockets = socket_folder(layout.workdir)
-    forwarder = network.start_forwarder(client, name, ours, "{}:{}".format(*user()), sockets, labels)
+    forwarder = network.start_forwarder(client, name, base_image, "{}:{}".format(*user()), sockets, labels)
     with engine_errors(f"run {spec.run_id} cannot be started"):
         container = client.containers.create(
             name=name,
             network_mode=f"container:{forwarder.id}",
             **options(replace(spec, data=data), config, home=layout.home, command=command, labels=labels),
         )
-    if not spec.agent.privileged:  # which could end it
-        backstop.start(client, container, ours, backstop_seconds(spec.limits), labels)
+    if not spec.agent.privileged:  # a privileged agent could end it
+        backstop.start(client, container, base_image, backstop_seconds(spec.limits), labels)
     with engine_errors(f"run {spec.run_id} cannot be started"):
         container.start()
         container.reload()
@@ -73,7 +73,7 @@ def launch(client: DockerClient, spec: RunSpec, layout: control.Layout, identity
 
 
 def _obfuscated_data(spec: RunSpec, layout: control.Layout) -> Path:
-    """Data for a run that does not know its competition: in the list of mounts, it sees where its data really are.
+    """Data for a run that does not know its competition: the list of mounts shows the agent the path of its data.
 
     They share their bytes with the originals where the file system allows it. The mount is read-only.
     """
@@ -96,7 +96,7 @@ def _change_owner(home: Path) -> None:
             path.chmod(0o755 if path.name in ("data", "validate_submission.sh") else 0o644)
 
 
-def _let_read(data: Path) -> None:
+def _make_readable(data: Path) -> None:
     """Let the agent's user read the data, which root may have prepared with a umask such as 077.
 
     The folders above the data keep their permissions, so that other users of this machine cannot reach them.
@@ -112,7 +112,7 @@ def _let_read(data: Path) -> None:
         raise BackendError(f"agents cannot read {error.filename}: chmod -R a+rX {data}") from error
 
 
-def _add_mode(path: Path, wanted: int) -> None:
+def _add_mode(path: Path, bits: int) -> None:
     mode = path.stat().st_mode
-    if mode & wanted != wanted:
-        path.chmod(stat.S_IMODE(mode) | wanted)
+    if mode & bits != bits:
+        path.chmod(stat.S_IMODE(mode) | bits)

@@ -2,8 +2,8 @@
 
 The agent's container shares the network namespace of the forwarder, a small container that has no network but loopback.
 The services of a run (validation, LLM gateway, proxy) listen on Unix sockets, which are mounted into the forwarder
-only. It forwards connections to ports of 127.0.0.1 to them. A run has no bridge, so it uses nothing of what the kernel
-keeps for all networks together, such as neighbours and tracked connections, and there is no limit of networks.
+only. It forwards connections to ports of 127.0.0.1 to them. A run has no bridge, so it uses none of the tables that the
+kernel has for all networks together, such as neighbours and tracked connections, and there is no limit of networks.
 """
 
 from __future__ import annotations
@@ -90,10 +90,10 @@ def start_forwarder(
             init=True,
             log_config=LogConfig(type="json-file", config={"max-size": "1m", "max-file": "1"}),
         )
-        give_up = time.monotonic() + READY_SECONDS
+        deadline = time.monotonic() + READY_SECONDS
         while b"ready" not in container.logs():
             container.reload()
-            if container.status != "running" or time.monotonic() > give_up:
+            if container.status != "running" or time.monotonic() > deadline:
                 line = container.logs(tail=1).decode(errors="replace").strip() or "no output"
                 raise BackendError(f"the forwarder of {name} did not start ({line}): mlebench build base")
             time.sleep(0.05)

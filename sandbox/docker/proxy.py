@@ -34,7 +34,8 @@ IDLE_SECONDS = 3600.0
 """Time without a byte after which a connection is closed. Answers may take long."""
 CONNECTIONS = 64
 _TARGET = re.compile(r"(?:([A-Za-z0-9._-]{1,255})|\[([0-9A-Fa-f:.]{2,45})\]):([0-9]{1,5})", re.ASCII)
-"""Host and port. Nothing else: resolvers read a name up to its first NUL, and take other letters for Latin ones."""
+"""Host and port. Other characters are refused: resolvers read a name up to its first NUL, and take other letters for
+Latin ones."""
 
 
 def is_allowed(host: str, hosts: Collection[str]) -> bool:
@@ -54,16 +55,16 @@ class _Handler(socketserver.BaseRequestHandler):
         client: socket.socket = self.request
         client.settimeout(SECONDS)
         with contextlib.suppress(OSError, ValueError):
-            policy, first = self.server.policy, b""
+            policy, first_bytes = self.server.policy, b""
             method, target, header = self._request(client)
             if method != "CONNECT":
                 if policy == "allowlist":
                     return self._refuse(client, "405 Method Not Allowed", "only CONNECT (https) is served")
-                target, first = _plain(method, target, header)
-            found = _TARGET.fullmatch(target)
-            if found is None or int(found[3]) > 65535:
+                target, first_bytes = _plain(method, target, header)
+            match = _TARGET.fullmatch(target)
+            if match is None or int(match[3]) > 65535:
                 return self._refuse(client, "400 Bad Request", "the host and port to connect to are not valid")
-            host, port = found[1] or found[2], int(found[3])
+            host, port = match[1] or match[2], int(match[3])
             listed = policy != "allowlist" or is_allowed(host, self.server.hosts)
             if not listed or port not in PORTS.get(policy, (port,)):
                 return self._refuse(client, "403 Forbidden", f"{target} is not on the list of allowed hosts and ports")
@@ -75,14 +76,14 @@ class _Handler(socketserver.BaseRequestHandler):
                 if method == "CONNECT":
                     client.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
                 if policy == "allowlist":
-                    first = _hello(client, host)
-                upstream.sendall(first)
+                    first_bytes = _hello(client, host)
+                upstream.sendall(first_bytes)
                 client.settimeout(IDLE_SECONDS)
                 upstream.settimeout(IDLE_SECONDS)
-                back = threading.Thread(target=_pump, args=(upstream, client), daemon=True)
-                back.start()
+                answer_thread = threading.Thread(target=_pump, args=(upstream, client), daemon=True)
+                answer_thread.start()
                 _pump(client, upstream)
-                back.join()
+                answer_thread.join()
         return None
 
     @staticmethod
@@ -117,7 +118,7 @@ class Proxy(socketserver.ThreadingUnixStreamServer):
             hosts: for the policy ``allowlist``, the hosts that can be reached.
         """
         self.policy, self.hosts = policy, tuple(hosts)
-        self.places = threading.BoundedSemaphore(CONNECTIONS)
+        self.free_connections = threading.BoundedSemaphore(CONNECTIONS)
         path.unlink(missing_ok=True)
         super().__init__(str(path), _Handler)
         path.chmod(0o666)
@@ -125,13 +126,13 @@ class Proxy(socketserver.ThreadingUnixStreamServer):
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Start a thread for a connection, or close it: an agent must not exhaust this process's threads and files."""
-        if not self.places.acquire(blocking=False):
+        if not self.free_connections.acquire(blocking=False):
             self.shutdown_request(request)
             return
         try:
             super().process_request(request, client_address)
         except RuntimeError:  # no further thread
-            self.places.release()
+            self.free_connections.release()
             self.shutdown_request(request)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
@@ -139,7 +140,7 @@ class Proxy(socketserver.ThreadingUnixStreamServer):
         try:
             super().process_request_thread(request, client_address)
         finally:
-            self.places.release()
+            self.free_connections.release()
 
     def close(self) -> None:
         """Stop listening."""
@@ -155,22 +156,22 @@ def _plain(method: str, target: str, header: bytes) -> tuple[str, bytes]:
     url = urlsplit(target)
     if url.scheme != "http" or not url.hostname:
         raise ValueError("no http:// URL")
-    first, _, rest = header.partition(b"\r\n")
+    request_line, _, rest = header.partition(b"\r\n")
     lines, _, body = rest.partition(b"\r\n\r\n")
-    kept = [
+    headers = [
         line
         for line in lines.split(b"\r\n")
         if line.partition(b":")[0].strip().lower() not in (b"connection", b"proxy-connection", b"proxy-authorization")
     ]
     path = (url.path or "/") + (f"?{url.query}" if url.query else "")
-    version = first.rpartition(b" ")[2]
-    new = [f"{method} {path} ".encode("latin-1") + version, *kept, b"Connection: close"]
+    version = request_line.rpartition(b" ")[2]
+    new_lines = [f"{method} {path} ".encode("latin-1") + version, *headers, b"Connection: close"]
     host = f"[{url.hostname}]" if ":" in url.hostname else url.hostname
-    return f"{host}:{url.port or 80}", b"\r\n".join(new) + b"\r\n\r\n" + body
+    return f"{host}:{url.port or 80}", b"\r\n".join(new_lines) + b"\r\n\r\n" + body
 
 
 def _hello(client: socket.socket, host: str) -> bytes:
-    """The beginning of a TLS connection, which asks for the host by its name, or for none if the host is an address.
+    """Receive the beginning of a TLS connection, and check that it asks for the host by name (no name for an address).
 
     Raises:
         ValueError: it is no TLS, or asks for another name; the client gets TLS's answer to that.
@@ -197,8 +198,8 @@ def _hello(client: socket.socket, host: str) -> bytes:
             break
         except ssl.SSLError:
             break
-    wanted = "" if _is_address(host) else host.lower().rstrip(".")
-    if not names or (names[0] or "").lower().rstrip(".") != wanted:
+    expected_name = "" if _is_address(host) else host.lower().rstrip(".")
+    if not names or (names[0] or "").lower().rstrip(".") != expected_name:
         client.sendall(outgoing.read())
         raise ValueError("another name")
     return hello
@@ -211,7 +212,7 @@ def _is_address(host: str) -> bool:
 
 
 def _connect(host: str, port: int, policy: Network) -> socket.socket:
-    """Connect to a host. What the policy excludes is refused after its name is resolved."""
+    """Connect to a host. The policy is checked on the address that its name is resolved to."""
     for family, kind, protocol, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
         if why := why_not(str(address[0]), policy):
             raise OSError(f"{host} has the address {address[0]}, which {why}")

@@ -34,17 +34,19 @@ def unclaimed(layout: Layout) -> Iterator[bool]:
 
 def name_of(workdir: Path, run_id: str) -> str:
     """Name of the run's container: the run id, made unique by a hash of the work directory."""
-    readable = "".join(c if c.isalnum() or c in "._-" else "-" for c in run_id)[:80]
+    readable = "".join(character if character.isalnum() or character in "._-" else "-" for character in run_id)[:80]
     return f"mlebench-{readable}-{hashlib.blake2b(os.fsencode(workdir), digest_size=4).hexdigest()}"
 
 
 def find(client: DockerClient, workdir: Path, role: str = AGENT) -> Any | None:
     """The container of the run with that role, in any state, or None."""
     with engine_errors(f"the container of {workdir.name} cannot be looked up"):
-        found = client.containers.list(all=True, filters=labelled(workdir=str(workdir), role=role), ignore_removed=True)
-    return found[0] if found else None
+        containers = client.containers.list(
+            all=True, filters=labelled(workdir=str(workdir), role=role), ignore_removed=True
+        )
+    return containers[0] if containers else None
 
 
-def labels_of(run_id: str, workdir: Path, more: dict[str, str]) -> dict[str, str]:
+def labels_of(run_id: str, workdir: Path, further: dict[str, str]) -> dict[str, str]:
     """Labels of all containers of a run."""
-    return {RUN: run_id, WORKDIR: str(workdir), **{PREFIX + name: value for name, value in more.items()}}
+    return {RUN: run_id, WORKDIR: str(workdir), **{PREFIX + name: value for name, value in further.items()}}

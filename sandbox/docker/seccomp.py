@@ -1,10 +1,10 @@
 """The system calls that programs of a run may make: a list of our own, the same for every version of the engine.
 
-It is the engine's default list for programs without capabilities, without what no agent needs and what has often been a
-way out of containers, or uses tables that all containers share: io_uring, asynchronous I/O and message queues, ptrace
-and access to the memory of other processes, filters of system calls and sockets, 32-bit system calls, mount
-information, sockets other than those of networks and of this machine. ``ioctl`` cannot change attributes of files,
-because the owner of a file could take it out of a quota.
+It is the engine's default list for programs without capabilities, except for calls that no agent needs, and that have
+often been used to escape from containers or use tables that all containers share: io_uring, asynchronous I/O and
+message queues, ptrace and access to the memory of other processes, filters of system calls and sockets, 32-bit system
+calls, mount information, sockets other than those of networks and of this machine. ``ioctl`` cannot change attributes
+of files, because the owner of a file could take it out of a quota.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ NAMESPACES = 0x7E020000
 FAMILIES = (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, 16)
 """The last one is AF_NETLINK, with which programs list network interfaces."""
 PERSONALITIES = (0, 0xFFFFFFFF)
-"""Linux, and the question which one it is."""
+"""Linux, and the value that asks for the current personality."""
 FILE_ATTRIBUTES = (ord("X"), ord("f"))
 """Types (bits 8 to 15) of the requests to ioctl(2) that read and set attributes of files."""
 SET_SECCOMP = 22
@@ -50,9 +50,9 @@ def profile() -> dict[str, Any]:
         "syscalls": [
             {"names": ALLOWED.read_text("ascii").split(), "action": "SCMP_ACT_ALLOW"},
             *(_allowed("socket", 0, "SCMP_CMP_EQ", int(family)) for family in FAMILIES),
-            *(_allowed("personality", 0, "SCMP_CMP_EQ", each) for each in PERSONALITIES),
+            *(_allowed("personality", 0, "SCMP_CMP_EQ", personality) for personality in PERSONALITIES),
             _allowed("clone", 0, "SCMP_CMP_MASKED_EQ", NAMESPACES, 0),
-            # Its flags are in memory, where they cannot be checked. Programs use clone where it does not exist.
+            # The flags of clone3 are in memory, where they cannot be checked. Without it, programs use clone.
             {"names": ["clone3"], "action": "SCMP_ACT_ERRNO", "errnoRet": NO_SUCH_CALL},
             *_allowed_but("ioctl", 1, FILE_ATTRIBUTES, shift=8),
             *_allowed_but("prctl", 0, (SET_SECCOMP,)),
@@ -78,7 +78,7 @@ def _allowed_but(name: str, index: int, bytes_: tuple[int, ...], shift: int = 0)
 def _all_but(bytes_: tuple[int, ...]) -> Iterator[tuple[int, int]]:
     """Masks and values that together match every byte but these.
 
-    A comparison with "not equal" would not do: it looks at 64 bits, of which the kernel then uses 32.
+    A comparison with "not equal" is not enough: it compares 64 bits, of which the kernel then uses 32.
 
     >>> list(_all_but((0b11111111,)))[:2]
     [(128, 0), (192, 128)]
@@ -86,6 +86,6 @@ def _all_but(bytes_: tuple[int, ...]) -> Iterator[tuple[int, int]]:
     prefixes = [(0, 0)]
     for bit in reversed(range(8)):
         longer = [(mask | 1 << bit, value | digit << bit) for mask, value in prefixes for digit in (0, 1)]
-        taken = [(mask, value) for mask, value in longer if any(each & mask == value for each in bytes_)]
-        yield from (each for each in longer if each not in taken)
-        prefixes = taken
+        excluded = [(mask, value) for mask, value in longer if any(byte & mask == value for byte in bytes_)]
+        yield from (prefix for prefix in longer if prefix not in excluded)
+        prefixes = excluded

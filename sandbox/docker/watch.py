@@ -33,7 +33,7 @@ LOG_SECONDS = 20.0
 """How long to wait for the rest of the output after the end."""
 KILL_SECONDS = 30.0
 NETWORK_SECONDS = 5.0
-"""Interval between two looks at the forwarder."""
+"""Interval between two checks of the forwarder."""
 TOGETHER_SECONDS = 30.0
 """An engine that shuts down ends all containers within so many seconds of each other."""
 STARTED_AGAIN = "its container was started again"
@@ -61,13 +61,13 @@ def state(container: Any) -> State:
     """Query the engine. Raises `EngineUnreachable` if it does not answer, `BackendError` if the container is gone."""
     with engine_errors(f"container {container.name}"):
         container.reload()
-    found = container.attrs["State"]
+    engine_state = container.attrs["State"]
     return State(
-        running=bool(found["Running"]) or found["Status"] == "created",
-        exit_code=int(found["ExitCode"]),
-        out_of_memory=bool(found["OOMKilled"]),
-        started_at=parse_time(found["StartedAt"]),
-        finished_at=parse_time(found["FinishedAt"]),
+        running=bool(engine_state["Running"]) or engine_state["Status"] == "created",
+        exit_code=int(engine_state["ExitCode"]),
+        out_of_memory=bool(engine_state["OOMKilled"]),
+        started_at=parse_time(engine_state["StartedAt"]),
+        finished_at=parse_time(engine_state["FinishedAt"]),
     )
 
 
@@ -85,20 +85,20 @@ class Watch:
         """
         self.container, self.layout, self.limits = container, layout, limits
         self.on_output = on_output
-        now = state(container)
-        first = control.read(layout.started, control.Started)
-        self._started_at = datetime.fromisoformat(first.at) if first else now.started_at
+        current = state(container)
+        started = control.read(layout.started, control.Started)
+        self._started_at = datetime.fromisoformat(started.at) if started else current.started_at
         # The container's start is read from the wall clock once. From then on time is measured with the monotonic
         # clock, which cannot be set.
-        self._zero = time.monotonic() - max(0.0, (datetime.now(UTC) - now.started_at).total_seconds())
+        self._zero = time.monotonic() - max(0.0, (datetime.now(UTC) - current.started_at).total_seconds())
         layout.log.unlink(missing_ok=True)
         self._log = CappedLog(layout.log, limits.log_bytes)
         self._seen, self._last = 0, b""  # bytes that the reader has logged, and the last of them
         self._reader = threading.Thread(target=self._read, name=f"log {container.name}", daemon=True)
         self._reader.start()
         self._snapshots = Snapshots.of(layout, limits)
-        self._snap = Interval(0.5, share=0.05)
-        self._network = Interval(NETWORK_SECONDS)
+        self._snapshot_interval = Interval(0.5, share=0.05)
+        self._network_interval = Interval(NETWORK_SECONDS)
         self._disk = DiskUse(layout.home, limits, self._pids, mounted_data=True)
         self._disk.start()
 
@@ -123,10 +123,10 @@ class Watch:
         silent_since: float | None = None
         while True:
             try:
-                now = state(self.container)
-                if now.running and self._network.is_due():
-                    with self._network.look():
-                        reason = reason or (endings.lost(NETWORK_ENDED) if self._network_ended(now) else None)
+                current = state(self.container)
+                if current.running and self._network_interval.is_due():
+                    with self._network_interval.look():
+                        reason = reason or (endings.lost(NETWORK_ENDED) if self._network_ended(current) else None)
                 silent_since = None
             except EngineUnreachable:
                 silent_since = silent_since or time.monotonic()
@@ -135,28 +135,28 @@ class Watch:
                 time.sleep(1.0)
                 continue
             self.on_output()
-            if not now.running:
+            if not current.running:
                 break
-            if now.started_at != self._started_at:
+            if current.started_at != self._started_at:
                 reason = reason or endings.lost(STARTED_AGAIN)
             reason = reason or self._limit()
             if reason:
                 self._terminate(reason)
                 continue
-            if self._snap.is_due():
-                with self._snap.look():
+            if self._snapshot_interval.is_due():
+                with self._snapshot_interval.look():
                     self._snapshots.look(self.seconds, give_up=self._limit)
             time.sleep(POLL_SECONDS)
         self._disk.close()
         self._reader.join(LOG_SECONDS)
         self._append_lost_output()
         self._log.close()
-        self._snapshots.look(now.seconds, last=True)
-        reason = reason or self._own_end(now)
+        self._snapshots.look(current.seconds, last=True)
+        reason = reason or self._own_end(current)
         ended_itself = reason is None or reason.status in ("crashed", "memory")
         # The engine notes the start after the process has begun, so that a very short one seems to end before.
-        finished = max(now.started_at, now.finished_at)
-        return End(reason, now.exit_code if ended_itself else None, now.started_at, finished, now.seconds)
+        finished = max(current.started_at, current.finished_at)
+        return End(reason, current.exit_code if ended_itself else None, current.started_at, finished, current.seconds)
 
     def _limit(self) -> EndReason | None:
         """Why the run must be ended now; None if it may go on."""
@@ -178,10 +178,10 @@ class Watch:
             return endings.CANCELLED
         # An exit code proves nothing: an engine that shuts down sends SIGTERM, on which an agent may exit with 0. The
         # engine is asked for signals first, because it forgets them when it restarts, and ends the forwarder then.
-        signalled = _ask_again(lambda: self._somebody_signalled_it(last))
+        signalled = _retry_engine(lambda: self._somebody_signalled_it(last))
         if last.started_at != self._started_at:
             return endings.lost(STARTED_AGAIN)
-        if _ask_again(lambda: self._network_ended(last)):
+        if _retry_engine(lambda: self._network_ended(last)):
             return endings.lost(NETWORK_ENDED)
         if last.seconds >= self.limits.time_limit_seconds:
             return endings.time_limit(self.limits)
@@ -202,12 +202,12 @@ class Watch:
         forwarder = find(self.container.client, self.layout.workdir, FORWARDER)
         if forwarder is None:
             return True
-        ended = parse_time(forwarder.attrs["State"]["FinishedAt"])  # in the year 1 if it never has
-        apart = (ended - last.finished_at).total_seconds()
-        return ended.year > 1 and (last.running or apart < TOGETHER_SECONDS)
+        finished_at = parse_time(forwarder.attrs["State"]["FinishedAt"])  # in the year 1 if it never has
+        seconds_apart = (finished_at - last.finished_at).total_seconds()
+        return finished_at.year > 1 and (last.running or seconds_apart < TOGETHER_SECONDS)
 
     def _somebody_signalled_it(self, last: State) -> bool:
-        """Whether the engine was told to signal the container, as far as it remembers; it was not by this process."""
+        """Whether the engine remembers that somebody made it signal the container; this process did not."""
         with engine_errors(f"events of {self.container.name}"):
             events = self.container.client.api.events(
                 since=last.started_at.timestamp(),
@@ -219,10 +219,10 @@ class Watch:
 
     def _pids(self) -> list[int]:
         """The container's processes, if they can be seen from here: not if the engine is on another machine."""
-        first = self.container.attrs["State"].get("Pid") or 0
+        first_pid = self.container.attrs["State"].get("Pid") or 0
         with contextlib.suppress(OSError, psutil.Error):
-            if first and self.container.id in Path(f"/proc/{first}/cgroup").read_text():
-                return [first, *(each.pid for each in psutil.Process(first).children(recursive=True))]
+            if first_pid and self.container.id in Path(f"/proc/{first_pid}/cgroup").read_text():
+                return [first_pid, *(process.pid for process in psutil.Process(first_pid).children(recursive=True))]
         return []
 
     def _read(self) -> None:
@@ -249,27 +249,27 @@ class Watch:
 
 
 def rest_of(output: Iterator[bytes], seen: int, last: bytes) -> Iterator[bytes] | None:
-    """What follows after the beginning of an output that is in the log.
+    """The part of an output that follows after the beginning that is in the log.
 
     Args:
         output: All of the output, in pieces.
-        seen: How many bytes are in the log.
+        seen: The number of bytes in the log.
         last: The last `END_BYTES` of them; all if they are fewer.
 
     Returns None if the log is not the beginning of the output.
     """
-    piece, before, place = b"", b"", 0
-    while place < seen:
-        found = next(output, None)
-        if found is None:
+    piece, before, position = b"", b"", 0
+    while position < seen:
+        next_piece = next(output, None)
+        if next_piece is None:
             return None
-        known, piece = found[: seen - place], found[seen - place :]
-        before, place = (before + known)[-END_BYTES:], place + len(known)
+        logged_part, piece = next_piece[: seen - position], next_piece[seen - position :]
+        before, position = (before + logged_part)[-END_BYTES:], position + len(logged_part)
     return chain([piece], output) if before == last else None
 
 
 def missing_output(seen: bytes, end: bytes) -> bytes:
-    """What has to be appended to a log, so that it ends like the output.
+    """The bytes to append to a log, so that it ends like the output.
 
     Args:
         seen: The last bytes of the log; all of them if they are fewer than `END_BYTES`.
@@ -279,19 +279,19 @@ def missing_output(seen: bytes, end: bytes) -> bytes:
         return b""
     if not seen and end.count(b"\n") < END_LINES:
         return end
-    if seen and (at := end.find(seen)) >= 0:
-        return end[at + len(seen) :]
+    if seen and (start := end.find(seen)) >= 0:
+        return end[start + len(seen) :]
     return b"\n[... some output was lost ...]\n" + end
 
 
-def _ask_again(ask: Callable[[], bool]) -> bool:
+def _retry_engine(query: Callable[[], bool]) -> bool:
     """Ask an engine that may be restarting. Raises `EngineUnreachable` if it has not answered for a minute."""
-    give_up = time.monotonic() + ENGINE_SECONDS
+    deadline = time.monotonic() + ENGINE_SECONDS
     while True:
         try:
-            return ask()
+            return query()
         except EngineUnreachable:
-            if time.monotonic() > give_up:
+            if time.monotonic() > deadline:
                 raise
         time.sleep(1.0)
 

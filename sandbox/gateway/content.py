@@ -15,7 +15,7 @@ DOCUMENTS = frozenset(
     {"application/pdf", "application/json"}
     | {f"text/{each}" for each in ("plain", "csv", "tab-separated-values", "markdown", "html", "xml", "x-python")}
 )
-"""Types of documents. Sound and films cost more than other input, by a reserved that is not known in advance."""
+"""Types of documents. Sound and films cost more than other input, by an amount that is not known in advance."""
 _MAX_TYPE_CHARACTERS = 100
 """Characters of the beginning of a `data:` address, in which its type is."""
 

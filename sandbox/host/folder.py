@@ -1,4 +1,4 @@
-"""Where the processes of a user on one machine find each other, whatever their settings and environment are."""
+"""Directories in which the processes of a user on one machine find each other, whatever their settings are."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from pathlib import Path
 
 from sandbox.errors import BackendError
 
-# Not XDG_RUNTIME_DIR: services do not have it, and it goes when the user logs out. Not the home: hosts may share it.
-_PLACES = ("/run/lock", "/tmp")  # noqa: S108 - `private` makes a directory of our own in it
+# XDG_RUNTIME_DIR is not used: services lack it, and it is removed when the user logs out. Hosts may share a home.
+_PARENTS = ("/run/lock", "/tmp")  # noqa: S108 - `private` makes a directory of our own in it
 NAMES = 100
 """How many names of a directory are tried in order."""
 
 
 def host_folder(name: str) -> Path:
     """The directory of the host `name` for this user on this machine; created if missing."""
-    place = next(Path(each) for each in _PLACES if os.access(each, os.W_OK | os.X_OK))
-    folder = private(place) / "hosts" / name.replace(os.sep, "_")
+    parent = next(Path(directory) for directory in _PARENTS if os.access(directory, os.W_OK | os.X_OK))
+    folder = private(parent) / "hosts" / name.replace(os.sep, "_")
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 

@@ -12,10 +12,10 @@ def installed() -> list[str]:
     """Ids of the GPUs of this machine in Docker's format; an empty list without nvidia-smi."""
     command = ["nvidia-smi", "--query-gpu=uuid", "--format=csv,noheader"]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True)
+        completed = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True)
     except (OSError, subprocess.SubprocessError):
         return []
-    return [line.strip() for line in done.stdout.splitlines() if line.strip()]
+    return [line.strip() for line in completed.stdout.splitlines() if line.strip()]
 
 
 def check_count(count: int, devices: Sequence[str] | None = None) -> None:

@@ -2,7 +2,7 @@
 
     lock                 held for a moment by a process that reads or takes slots
     slots/<n>.json       who has slot n (`Holder`); locked while the slot is taken
-    queue/<number>.json  who waits (`Claim`); locked by the waiting process, which touches it at every look
+    queue/<number>.json  who waits (`Claim`); locked by the waiting process, which touches it at every poll
 
 A slot is taken while a process has its file locked. That is the orchestrator and, with the process backend, also the
 run's supervisor, so a slot stays taken when the orchestrator is killed and its agent lives on, and is free when both
@@ -30,8 +30,8 @@ from sandbox.host.gpus import check_count, installed
 
 POLL_SECONDS = 0.25
 ABSENT_SECONDS = 60.0
-"""A process that has not looked for so long, such as a stopped one, does not hold back those that wait behind it."""
-_NAMED = 3
+"""A process that has not polled for so long, such as a stopped one, does not hold back those that wait behind it."""
+_MAX_HOLDERS_NAMED = 3
 
 
 class Backends(Protocol):
@@ -97,14 +97,14 @@ def granted(waiting: Sequence[int], slots: int, gpus: int) -> list[bool]:
     >>> granted([1, 2, 1, 0], slots=3, gpus=2)
     [True, False, False, True]
     """
-    gets = []
-    for wanted in waiting:
-        if wanted > gpus:
+    grants = []
+    for gpus_wanted in waiting:
+        if gpus_wanted > gpus:
             gpus = 0
-        gets.append(slots > 0 and wanted <= gpus)
-        if gets[-1]:
-            slots, gpus = slots - 1, gpus - wanted
-    return gets
+        grants.append(slots > 0 and gpus_wanted <= gpus)
+        if grants[-1]:
+            slots, gpus = slots - 1, gpus - gpus_wanted
+    return grants
 
 
 class HostSlots:
@@ -157,22 +157,22 @@ class HostSlots:
                 os.close(allocation.descriptor)
             raise
         if allocation.descriptor is not None:
-            with self._looking():
+            with self._host_locked():
                 os.ftruncate(allocation.descriptor, 0)
                 release(allocation.descriptor)
 
     def holders(self) -> list[Holder]:
         """Who has a slot now."""
-        with self._looking():
+        with self._host_locked():
             return list(self._taken().values())
 
     def waiting(self) -> list[Claim]:
         """Who waits for a slot, first come first."""
-        with self._looking():
+        with self._host_locked():
             return [claim for _, claim in self._queue()]
 
     @contextlib.contextmanager
-    def _looking(self) -> Iterator[None]:
+    def _host_locked(self) -> Iterator[None]:
         """Hold the lock of the host."""
         with locked(self._folder / "lock", wait=True):
             yield
@@ -180,16 +180,17 @@ class HostSlots:
     def _wait(self, claim: Claim, limit: int, on_wait: Callable[[str], None]) -> Allocation:
         reported = ""
         with contextlib.ExitStack() as ticket:
-            mine: Path | None = None
+            ticket_path: Path | None = None
             while True:
-                with self._looking():
-                    if mine is None or not mine.exists():
-                        mine = ticket.enter_context(self._ticket(claim))
-                    os.utime(mine)
+                with self._host_locked():
+                    if ticket_path is None or not ticket_path.exists():
+                        ticket_path = ticket.enter_context(self._ticket(claim))
+                    os.utime(ticket_path)
                     taken = self._taken()
                     free = [device for device in self.devices if device not in self._busy(taken)] if claim.gpus else []
                     queue = self._queue()
-                    ahead = [each.gpus for path, each in queue[: [path for path, _ in queue].index(mine)]]
+                    position = [path for path, _ in queue].index(ticket_path)
+                    ahead = [earlier.gpus for _, earlier in queue[:position]]
                     if granted([*ahead, claim.gpus], limit - len(taken), len(free))[-1]:
                         ticket.close()  # now, or the next one would count both the ticket and the slot
                         return self._grant(claim, free[: claim.gpus], taken)
@@ -201,7 +202,7 @@ class HostSlots:
 
     def _adopt(self, claim: Claim) -> Allocation:
         """The slot that a run in progress has; a further one, above the limit if need be, if it has none."""
-        with self._looking():
+        with self._host_locked():
             for number, holder in self._taken().items():
                 if holder.claim.workdir == claim.workdir:
                     descriptor = acquire(self._slot(number))
@@ -227,9 +228,9 @@ class HostSlots:
         """The slots that are taken. Called with the lock held, like the other functions below."""
         taken = {}
         for path in (self._folder / "slots").glob("*.json"):
-            with locked(path) as free:
+            with locked(path) as lock:
                 holder = _read_holder(path)
-                if free is None or (holder is not None and self._continues(holder)):
+                if lock is None or (holder is not None and self._continues(holder)):
                     taken[int(path.stem)] = holder or _UNKNOWN
         return taken
 
@@ -255,9 +256,9 @@ class HostSlots:
         """A position at the end of the queue for the block. Called with the lock held."""
         numbers = [int(path.stem) for path in (self._folder / "queue").glob("*.json")]
         path = self._folder / "queue" / f"{max(numbers, default=0) + 1:012d}.json"
-        with locked(path) as mine:
-            assert mine is not None
-            os.pwrite(mine, plain_json.dumps(asdict(claim)).encode(), 0)
+        with locked(path) as lock:
+            assert lock is not None
+            os.pwrite(lock, plain_json.dumps(asdict(claim)).encode(), 0)
             try:
                 yield path
             finally:
@@ -267,8 +268,8 @@ class HostSlots:
         """Those who wait, in the order of their coming; removes what dead processes left."""
         queue = []
         for path in sorted((self._folder / "queue").glob("*.json")):
-            with locked(path) as free, contextlib.suppress(OSError, ValueError, TypeError):
-                if free is not None:
+            with locked(path) as lock, contextlib.suppress(OSError, ValueError, TypeError):
+                if lock is not None:
                     path.unlink()
                 elif time.time() - path.stat().st_mtime < ABSENT_SECONDS:
                     queue.append((path, Claim(**json.loads(path.read_text()))))
@@ -286,12 +287,12 @@ def _read_holder(path: Path) -> Holder | None:
 
 def _waits_for(claim: Claim, limit: int, taken: dict[int, Holder], free: int, gpus: int, ahead: int) -> str:
     """What a run waits for, in one line."""
-    names = [holder.claim.run_id for holder in taken.values()][:_NAMED]
-    by = ", ".join([*names, *([f"{len(taken) - len(names)} more"] if len(taken) > len(names) else [])])
+    names = [holder.claim.run_id for holder in taken.values()][:_MAX_HOLDERS_NAMED]
+    holder_names = ", ".join([*names, *([f"{len(taken) - len(names)} more"] if len(taken) > len(names) else [])])
     if len(taken) >= limit:
-        text = f"for a slot ({len(taken)} of {limit} taken by {by})"
+        text = f"for a slot ({len(taken)} of {limit} taken by {holder_names})"
     elif claim.gpus > free:
-        text = f"for {claim.gpus} GPUs ({gpus - free} of {gpus} taken by {by or 'others'})"
+        text = f"for {claim.gpus} GPUs ({gpus - free} of {gpus} taken by {holder_names or 'others'})"
     else:
         text = "for its turn"
     return f"{text}, {ahead} before it" if ahead else text

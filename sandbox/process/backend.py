@@ -77,8 +77,8 @@ class ProcessBackend(base.SupervisingBackend):
     def find(self, spec: RunSpec) -> Attachment:
         """What ``start`` would find; see ``Backend.find``."""
         layout = control.Layout(spec.workdir.absolute())
-        task = base.read_task(spec, layout)
-        if task is None or task.identity != base.identity(spec):
+        launch_spec = base.read_launch_spec(spec, layout)
+        if launch_spec is None or launch_spec.identity != base.identity(spec):
             return "new"
         if supervised.alive(layout):
             return "running"
@@ -125,35 +125,37 @@ class ProcessBackend(base.SupervisingBackend):
             )
 
     def _start(self, spec: RunSpec, layout: control.Layout) -> RunHandle:
-        give_up = time.monotonic() + START_SECONDS
+        deadline = time.monotonic() + START_SECONDS
         identity = base.identity(spec)
         while True:
-            task = base.read_task(spec, layout)
+            launch_spec = base.read_launch_spec(spec, layout)
             lock = acquire(layout.lock)
             if lock is not None:
                 try:
-                    return self._start_or_find(spec, layout, task, lock)
+                    return self._start_or_find(spec, layout, launch_spec, lock)
                 finally:
                     os.close(lock)  # not released, because the supervisor has inherited it
-            if supervised.find(layout) and task:
-                if task.identity == identity:
-                    self._add_open(layout, task.cores or [])
+            if supervised.find(layout) and launch_spec:
+                if launch_spec.identity == identity:
+                    self._add_open(layout, launch_spec.cores or [])
                     return self._handle_of(spec, layout, "running")
                 supervised.stop(layout)  # the agent has changed since the run was started
-            if time.monotonic() > give_up:
+            if time.monotonic() > deadline:
                 raise BackendError(
                     f"another process has been starting run {spec.run_id} for {START_SECONDS:g} seconds: "
                     "wait for it or end it"
                 )
             time.sleep(0.05)
 
-    def _start_or_find(self, spec: RunSpec, layout: control.Layout, task: control.Task | None, lock: int) -> RunHandle:
+    def _start_or_find(
+        self, spec: RunSpec, layout: control.Layout, launch_spec: control.LaunchSpec | None, lock: int
+    ) -> RunHandle:
         """Called with the lock held, so no supervisor is alive."""
         outcome = control.read(layout.outcome, control.Outcome)
-        if outcome and outcome.status != "cancelled" and task and task.identity == base.identity(spec):
+        if outcome and outcome.status != "cancelled" and launch_spec and launch_spec.identity == base.identity(spec):
             return self._handle_of(spec, layout, "finished")
-        if task and not outcome:
-            processes.kill_by_marker(task.marker)
+        if launch_spec and not outcome:
+            processes.kill_by_marker(launch_spec.marker)
         base.clear(layout)
         layout.control.mkdir()
         try:
@@ -178,7 +180,7 @@ class ProcessBackend(base.SupervisingBackend):
         env = environment(spec, layout.home, python=sys.executable, path=search, threads=threads)
         # Only containers hide devices; programs that use CUDA keep to these.
         env["CUDA_VISIBLE_DEVICES"] = ",".join(spec.allocation.gpus)
-        task = control.Task(
+        launch_spec = control.LaunchSpec(
             run_id=spec.run_id,
             identity=base.identity(spec),
             marker=marker,
@@ -187,7 +189,7 @@ class ProcessBackend(base.SupervisingBackend):
             limits=spec.limits.as_dict(),
             cores=cores or None,
         )
-        control.write(layout.task, task)
+        control.write(layout.task, launch_spec)
         # The agent can read its supervisor's environment, so the supervisor does not inherit the orchestrator's either.
         package = str(Path(__file__).resolve().parents[2])
         # The supervisor keeps the locks of the run and of its slot, as long as the agent runs.
@@ -204,9 +206,9 @@ class ProcessBackend(base.SupervisingBackend):
                 pass_fds=locks,
             )
         self._children[layout.workdir] = child
-        give_up = time.monotonic() + START_SECONDS
+        deadline = time.monotonic() + START_SECONDS
         while control.read(layout.supervisor, control.Supervisor) is None:
-            if child.poll() is not None or time.monotonic() > give_up:
+            if child.poll() is not None or time.monotonic() > deadline:
                 if control.read(layout.supervisor, control.Supervisor):
                     break  # it was killed right after it had started the agent: `wait` says so
                 self._forget(layout)
@@ -237,9 +239,9 @@ class ProcessBackend(base.SupervisingBackend):
 
     def _without_outcome(self, handle: RunHandle, layout: control.Layout) -> control.Outcome:
         """The outcome of a run whose supervisor was killed. Raises `RunLost` unless a stop was requested."""
-        task = control.read(layout.task, control.Task)
-        if task:
-            processes.kill_by_marker(task.marker)
+        launch_spec = control.read(layout.task, control.LaunchSpec)
+        if launch_spec:
+            processes.kill_by_marker(launch_spec.marker)
         if not layout.stop.exists():
             raise RunLost(
                 f"the supervisor of run {handle.run_id} ended without an outcome ({supervised.last_log_line(layout)}): "

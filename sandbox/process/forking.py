@@ -15,11 +15,11 @@ from sandbox.supervision import control
 NICENESS = 5
 
 
-def start_agent(task: control.Task, home: Path, limits: Limits) -> tuple[int, int]:
+def start_agent(launch_spec: control.LaunchSpec, home: Path, limits: Limits) -> tuple[int, int]:
     """Fork, and execute the agent in the child. The calling process must have only one thread.
 
     Args:
-        task: the command, its environment and its CPU cores.
+        launch_spec: the command, its environment and its CPU cores.
         home: working directory of the agent.
         limits: limits of the run; the kernel enforces the size of a single file.
 
@@ -32,7 +32,7 @@ def start_agent(task: control.Task, home: Path, limits: Limits) -> tuple[int, in
     pid = os.fork()
     if pid == 0:
         try:
-            _become_agent(task, home, limits, writing, supervisor)
+            _become_agent(launch_spec, home, limits, writing, supervisor)
         except BaseException as error:  # the child must never return into the supervisor's code
             os.write(2, f"cannot start the agent: {error}\n".encode())
         os._exit(127)
@@ -40,7 +40,7 @@ def start_agent(task: control.Task, home: Path, limits: Limits) -> tuple[int, in
     return pid, reading
 
 
-def _become_agent(task: control.Task, home: Path, limits: Limits, output: int, supervisor: int) -> None:
+def _become_agent(launch_spec: control.LaunchSpec, home: Path, limits: Limits, output: int, supervisor: int) -> None:
     os.setsid()
     null = os.open(os.devnull, os.O_RDONLY)
     for source, target in ((null, 0), (output, 1), (output, 2)):
@@ -57,10 +57,10 @@ def _become_agent(task: control.Task, home: Path, limits: Limits, output: int, s
             resource.setrlimit(resource.RLIMIT_FSIZE, (limits.disk_bytes, limits.disk_bytes))
     with contextlib.suppress(OSError):
         os.nice(NICENESS)
-    if task.cores:
+    if launch_spec.cores:
         with contextlib.suppress(OSError):
-            os.sched_setaffinity(0, task.cores)
+            os.sched_setaffinity(0, launch_spec.cores)
     with contextlib.suppress(OSError):  # if the machine runs out of memory, kill the agent rather than its supervisor
         Path("/proc/self/oom_score_adj").write_text("800")
     os.chdir(home)
-    os.execve(task.command[0], task.command, task.env)  # noqa: S606 - running the agent is the purpose
+    os.execve(launch_spec.command[0], launch_spec.command, launch_spec.env)  # noqa: S606 - running the agent is the purpose

@@ -58,17 +58,17 @@ class ProcessTree:
 
     def processes(self) -> list[psutil.Process]:
         """The processes that exist now, including zombies."""
-        found = set(self._me.children(recursive=True))
+        descendants = set(self._me.children(recursive=True))
         if not self._complete:
             for process in list(self._seen):
                 if not process.is_running():
                     self._seen.discard(process)
-                elif process not in found:
+                elif process not in descendants:
                     with contextlib.suppress(psutil.Error):
-                        found.add(process)
-                        found.update(process.children(recursive=True))
-            self._seen |= found
-        return list(found)
+                        descendants.add(process)
+                        descendants.update(process.children(recursive=True))
+            self._seen |= descendants
+        return list(descendants)
 
     def send(self, number: int) -> None:
         """Send a signal to all of them."""
@@ -92,31 +92,31 @@ def kill_by_marker(marker: str) -> int:
 
 
 def _marked(marker: str) -> list[psutil.Process]:
-    found = set()
+    marked = set()
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error):
             if process.environ().get(RUN_MARKER) == marker and process.status() != psutil.STATUS_ZOMBIE:
-                found.add(process)
-                found.update(
+                marked.add(process)
+                marked.update(
                     child for child in process.children(recursive=True) if child.status() != psutil.STATUS_ZOMBIE
                 )
-    return list(found)
+    return list(marked)
 
 
 def _kill(find: Callable[[], list[psutil.Process]], reap: Callable[[], None]) -> int:
-    give_up = time.monotonic() + KILL_SECONDS
+    deadline = time.monotonic() + KILL_SECONDS
     while True:
         # A stopped process cannot fork. Once a search finds no new process, all of them are stopped, and none can start
         # another while they are killed.
         stopped: set[psutil.Process] = set()
-        while (new := set(find()) - stopped) and time.monotonic() < give_up:
+        while (new := set(find()) - stopped) and time.monotonic() < deadline:
             _send(new, signal.SIGSTOP)
             stopped |= new
         _send(stopped, signal.SIGKILL)
         reap()
-        left = find()
-        if not left or time.monotonic() > give_up:
-            return len(left)
+        survivors = find()
+        if not survivors or time.monotonic() > deadline:
+            return len(survivors)
         time.sleep(0.01)
 
 
@@ -145,7 +145,7 @@ def _resident(process: psutil.Process) -> int:
 
 
 def _resident_of_threads(pid: int) -> int:
-    """Of a process whose first thread has ended: the kernel shows its memory with the other threads only."""
+    """Memory of a process whose first thread has ended: the kernel shows it with the other threads only."""
     with contextlib.suppress(OSError, ValueError):
         for thread in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208
             if pages := int(Path(f"/proc/{thread}/statm").read_text().split()[1]):

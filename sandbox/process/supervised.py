@@ -67,14 +67,14 @@ def request_stop(layout: control.Layout) -> None:
 def stop(layout: control.Layout) -> None:
     """Ask the supervisor to end the run, and kill both if it does not."""
     request_stop(layout)
-    give_up = time.monotonic() + CANCEL_SECONDS + processes.KILL_SECONDS + START_SECONDS
+    deadline = time.monotonic() + CANCEL_SECONDS + processes.KILL_SECONDS + START_SECONDS
     while alive(layout):
-        if time.monotonic() > give_up:
-            pid, task = find(layout), control.read(layout.task, control.Task)
+        if time.monotonic() > deadline:
+            pid, launch_spec = find(layout), control.read(layout.task, control.LaunchSpec)
             if pid:
                 os.kill(pid, SIGKILL)
-            if task:
-                processes.kill_by_marker(task.marker)
+            if launch_spec:
+                processes.kill_by_marker(launch_spec.marker)
             return
         sleep(layout, POLL_SECONDS)
 

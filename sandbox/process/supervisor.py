@@ -36,11 +36,11 @@ SHUT_DOWN_SECONDS = 0.5
 class Supervision:
     """One run under supervision."""
 
-    def __init__(self, layout: control.Layout, task: control.Task) -> None:
+    def __init__(self, layout: control.Layout, launch_spec: control.LaunchSpec) -> None:
         """Prepare to supervise a run whose work directory is complete."""
         self.layout = layout
-        self.task = task
-        self.limits = Limits(**task.limits)
+        self.launch_spec = launch_spec
+        self.limits = Limits(**launch_spec.limits)
         self.reason: EndReason | None = None
         self.exit_code: int | None = None
         self.agent_pid = 0
@@ -49,26 +49,26 @@ class Supervision:
         self.tree = processes.ProcessTree(complete=self._adopts_orphans)
         self.log = CappedLog(layout.log, self.limits.log_bytes)
         self._stopped = False
-        self._look = Interval(0.1)
+        self._limits_interval = Interval(0.1)
         self._disk = DiskUse(layout.home, self.limits, self._pids, mounted_data=False)
-        self._snap = Interval(0.5, share=0.05)
+        self._snapshot_interval = Interval(0.5, share=0.05)
         self._snapshots = Snapshots.of(layout, self.limits)
 
     def run(self) -> None:
         """Run the agent until it ends and write the outcome. None of its processes is alive afterwards."""
         signal.signal(signal.SIGTERM, self._on_stop)
         started_at, self._began = datetime.now(UTC), time.monotonic()
-        self.agent_pid, output = start_agent(self.task, self.layout.home, self.limits)
+        self.agent_pid, output = start_agent(self.launch_spec, self.layout.home, self.limits)
         self._disk.start()
-        me = os.getpid()
-        control.write(self.layout.supervisor, control.Supervisor(me, start_time(me) or 0.0, started_at.isoformat()))
+        pid = os.getpid()
+        control.write(self.layout.supervisor, control.Supervisor(pid, start_time(pid) or 0.0, started_at.isoformat()))
         try:
             self._watch(output, self._began + self.limits.time_limit_seconds)
         finally:
             exit_code = self.exit_code if self.reason is None else None
             survivors = self.tree.kill(self._reap)
             if not self._adopts_orphans:
-                survivors += processes.kill_by_marker(self.task.marker)
+                survivors += processes.kill_by_marker(self.launch_spec.marker)
         seconds, finished_at = time.monotonic() - self._began, datetime.now(UTC)
         self._disk.close()
         self._snapshots.look(seconds, last=True)
@@ -92,13 +92,13 @@ class Supervision:
 
     def _watch(self, output: int, deadline: float) -> None:
         """Watch until the agent has ended by itself, or the grace period after reaching a limit is over."""
-        wake, woken = os.pipe()
-        for descriptor in (wake, woken):
+        wake_reader, wake_writer = os.pipe()
+        for descriptor in (wake_reader, wake_writer):
             os.set_blocking(descriptor, False)
         signal.signal(signal.SIGCHLD, lambda *_: None)  # only to wake the selector
-        signal.set_wakeup_fd(woken, warn_on_full_buffer=False)
+        signal.set_wakeup_fd(wake_writer, warn_on_full_buffer=False)
         selector = selectors.DefaultSelector()
-        selector.register(wake, selectors.EVENT_READ)
+        selector.register(wake_reader, selectors.EVENT_READ)
         selector.register(output, selectors.EVENT_READ)
         while True:
             self._reap()
@@ -115,14 +115,14 @@ class Supervision:
             if over := self._over_limit():
                 self.reason = self.reason or over
                 return
-            if self._snap.is_due():
-                with self._snap.look():
+            if self._snapshot_interval.is_due():
+                with self._snapshot_interval.look():
                     self._snapshots.look(time.monotonic() - self._began, give_up=partial(self._is_over, deadline))
-            due = min(deadline, self._look.due, self._snap.due)
+            due = min(deadline, self._limits_interval.due, self._snapshot_interval.due)
             for key, _ in selector.select(max(due - time.monotonic(), 0)):
-                if key.fd == wake:
+                if key.fd == wake_reader:
                     with contextlib.suppress(BlockingIOError):
-                        os.read(wake, 4096)
+                        os.read(wake_reader, 4096)
                 elif not self._read(output, at_most=CHUNK):
                     selector.unregister(output)
 
@@ -137,12 +137,15 @@ class Supervision:
 
     def _over_limit(self) -> EndReason | None:
         limits = self.limits
-        if self._look.is_due():
-            with self._look.look():
-                found = self.tree.processes()
-                if limits.processes and len(found) > limits.processes:
+        if self._limits_interval.is_due():
+            with self._limits_interval.look():
+                descendants = self.tree.processes()
+                if limits.processes and len(descendants) > limits.processes:
                     return endings.process_limit(limits)
-                if limits.memory_bytes and processes.memory(found, enough=limits.memory_bytes) > limits.memory_bytes:
+                if (
+                    limits.memory_bytes
+                    and processes.memory(descendants, enough=limits.memory_bytes) > limits.memory_bytes
+                ):
                     return endings.memory_limit(limits)
                 return self._disk.over()
         return None
@@ -151,8 +154,8 @@ class Supervision:
         """Why the agent ended by itself, or None if it completed. A full disk also makes programs fail."""
         if code == -signal.SIGTERM or code == 128 + signal.SIGTERM:
             # When the machine is shut down, the agent may get its signal before this process does.
-            give_up = time.monotonic() + SHUT_DOWN_SECONDS
-            while not self._stopped and time.monotonic() < give_up:
+            deadline = time.monotonic() + SHUT_DOWN_SECONDS
+            while not self._stopped and time.monotonic() < deadline:
                 time.sleep(0.02)
         if self._stopped and not self.layout.stop.exists():
             return endings.SHUT_DOWN
@@ -194,10 +197,10 @@ def main(workdir: str, *locks: str) -> None:
     for lock in locks:
         os.set_inheritable(int(lock), False)
     layout = control.Layout(Path(workdir))
-    task = control.read(layout.task, control.Task)
-    if task is None:
+    launch_spec = control.read(layout.task, control.LaunchSpec)
+    if launch_spec is None:
         sys.exit(f"no task in {layout.task}")
-    Supervision(layout, task).run()
+    Supervision(layout, launch_spec).run()
 
 
 if __name__ == "__main__":

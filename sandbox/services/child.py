@@ -1,7 +1,7 @@
-"""A run's services in a process of their own, so that what an agent does to them is no other run's trouble.
+"""A run's services in a process of their own, so that an agent that harms them harms no other run.
 
-It has the addresses and keys of the providers, and nothing else of the operator's: submissions are checked by the
-orchestrator, which this process asks. It ends when the orchestrator does. Started by `sandbox.services.separate`.
+The process has the addresses and keys of the providers, and nothing else of the operator's: it asks the orchestrator to
+check submissions. It ends when the orchestrator does. `sandbox.services.separate` starts it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ NICENESS = 5
 WATCH_SECONDS, STUCK_SECONDS = 5.0, 60.0
 
 
-class _AskingChecker:
+class _RemoteChecker:
     """Has submissions checked by the orchestrator."""
 
     def __init__(self, sender: Sender) -> None:
@@ -38,11 +38,11 @@ class _AskingChecker:
         self._waiting: dict[int, tuple[threading.Event, list[Verdict]]] = {}
 
     def __call__(self, submission: Path) -> Verdict:
-        number, answered = next(self._numbers), (threading.Event(), list[Verdict]())
-        self._waiting[number] = answered
+        number, pending = next(self._numbers), (threading.Event(), list[Verdict]())
+        self._waiting[number] = pending
         self._sender.send(check=str(submission), number=number)
-        answered[0].wait()
-        return answered[1][0]
+        pending[0].wait()
+        return pending[1][0]
 
     def answer(self, number: int, verdict: dict[str, Any]) -> None:
         """Pass on a verdict."""
@@ -54,7 +54,7 @@ class _AskingChecker:
         """Nothing: the orchestrator closes the checker."""
 
 
-class _Forward(logging.Handler):
+class _ForwardingHandler(logging.Handler):
     """Sends log records to the orchestrator."""
 
     def __init__(self, sender: Sender) -> None:
@@ -67,11 +67,11 @@ class _Forward(logging.Handler):
 
 
 def limit(memory_bytes: int, descriptors: int) -> None:
-    """Limit this process. Memory that cannot be had fails the request that needs it."""
+    """Limit this process. A request that needs more memory fails."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    for which, most in ((resource.RLIMIT_DATA, memory_bytes), (resource.RLIMIT_NOFILE, descriptors)):
+    for resource_id, maximum in ((resource.RLIMIT_DATA, memory_bytes), (resource.RLIMIT_NOFILE, descriptors)):
         with contextlib.suppress(ValueError, OSError):  # a lower limit may be set already
-            resource.setrlimit(which, (most, most))
+            resource.setrlimit(resource_id, (maximum, maximum))
     with contextlib.suppress(OSError):
         os.nice(NICENESS)
     with contextlib.suppress(OSError):  # if the machine runs out of memory, this process rather than the orchestrator
@@ -95,9 +95,9 @@ def main() -> None:
         start = pickle.loads(base64.b64decode(control.readline()))  # written by the orchestrator
         limit(start["memory_bytes"], start["descriptors"])
         tempfile.tempdir = str(start["spec"].folder)  # uploads go where the run's disk space is, not to a small /tmp
-        logging.getLogger().addHandler(_Forward(replies))
+        logging.getLogger().addHandler(_ForwardingHandler(replies))
         listeners = {name: socket.socket(fileno=number) for name, number in start["listeners"].items()}
-        checker = _AskingChecker(replies)
+        checker = _RemoteChecker(replies)
         host = ServiceHost(start["spec"], listeners, checker)
     except Exception as error:
         replies.send(failed=f"{type(error).__name__}: {error}")

@@ -157,17 +157,17 @@ class RunServices:
     @property
     def remaining(self) -> Allowance:
         """What is left of the limits, for an agent that continues."""
-        given, used = self.allowance, sums_since(self._folder, self._state.since)
+        allowance, used = self.allowance, sums_since(self._folder, self._state.since)
 
-        def left(limit: float | None, used: float) -> Any:
-            return None if limit is None else max(limit - used, 0)
+        def remainder(limit: float | None, amount: float) -> Any:
+            return None if limit is None else max(limit - amount, 0)
 
         return replace(
-            given,
-            llm_requests=left(given.llm_requests, used.requests),
-            llm_tokens=left(given.llm_tokens, used.tokens),
-            llm_dollars=left(given.llm_dollars, used.dollars),
-            validation_calls=left(given.validation_calls, used.validations),
+            allowance,
+            llm_requests=remainder(allowance.llm_requests, used.requests),
+            llm_tokens=remainder(allowance.llm_tokens, used.tokens),
+            llm_dollars=remainder(allowance.llm_dollars, used.dollars),
+            validation_calls=remainder(allowance.validation_calls, used.validations),
         )
 
     def files(self) -> dict[str, Path]:
@@ -191,7 +191,7 @@ class RunServices:
         from sandbox.services.separate import SeparateHost
 
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        for leftover in self._folder.glob("upload-*/*"):  # of a process that was killed
+        for leftover in self._folder.glob("upload-*/*"):  # a process that was killed leaves them
             leftover.unlink()
         self._state = read_state(self._folder)
         listeners: dict[str, socket.socket] = {}
@@ -200,7 +200,7 @@ class RunServices:
                 self.validation_url = self._listen("validation", self._addresses.validation_url, listeners, opened)
             if self._policy is not None:
                 url = self._listen("gateway", self._addresses.gateway_url, listeners, opened)
-                self.env = _env(url, self._state.token, {each.api for each in self._policy.providers.values()})
+                self.env = _env(url, self._state.token, {provider.api for provider in self._policy.providers.values()})
             self._state.write(self._folder)
             spec = HostSpec(
                 folder=self._folder,
@@ -222,11 +222,11 @@ class RunServices:
         if self._addresses.sockets is not None:
             listeners[name] = opened.enter_context(listen_unix(self._addresses.sockets / f"{name}.sock"))
             return url
-        wanted = self._state.ports.get(name)
-        listeners[name] = opened.enter_context(listen_tcp("127.0.0.1", wanted))
+        earlier_port = self._state.ports.get(name)
+        listeners[name] = opened.enter_context(listen_tcp("127.0.0.1", earlier_port))
         port = listeners[name].getsockname()[1]
-        if wanted and port != wanted:
-            logger.warning("port %d is taken: if the run is in progress, it lost its %s service", wanted, name)
+        if earlier_port and port != earlier_port:
+            logger.warning("port %d is taken: if the run is in progress, it lost its %s service", earlier_port, name)
         self._state = replace(self._state, ports={**self._state.ports, name: port})
         return f"http://127.0.0.1:{port}"
 
@@ -241,7 +241,7 @@ def take_over(workdir: Path, earlier: Path, since: str) -> None:
     """
     folder = workdir / RECORDS
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    transcripts = LOGS[-1]  # may be large; a log of this host that is longer has those of the other one
+    transcripts = LOGS[-1]  # may be large, so the longer log is kept: it begins with the records of the shorter one
     if (earlier / transcripts).is_file():
         own_size = (folder / transcripts).stat().st_size if (folder / transcripts).exists() else 0
         if (earlier / transcripts).stat().st_size > own_size:
@@ -249,12 +249,12 @@ def take_over(workdir: Path, earlier: Path, since: str) -> None:
     for name in JOURNALS:
         if not (earlier / name).is_file():
             continue
-        with (folder / name).open("a+b") as own:
-            own.seek(0)
-            lines = own.read().splitlines(keepends=True)
-            known = set((earlier / name).read_bytes().splitlines(keepends=True))
+        with (folder / name).open("a+b") as own_journal:
+            own_journal.seek(0)
+            lines = own_journal.read().splitlines(keepends=True)
+            earlier_lines = set((earlier / name).read_bytes().splitlines(keepends=True))
             (folder / f"{name}.new").write_bytes(
-                (earlier / name).read_bytes() + b"".join(line for line in lines if line not in known)
+                (earlier / name).read_bytes() + b"".join(line for line in lines if line not in earlier_lines)
             )
         (folder / f"{name}.new").replace(folder / name)
     replace(read_state(folder), since=since).write(folder)

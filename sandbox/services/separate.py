@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 START_SECONDS = 120.0
 CLOSE_SECONDS = 10.0
 AGAIN_SECONDS = 1.0
-"""Between the end of the process and its next start."""
+"""Time between the end of the process and its next start."""
 _ROOT = Path(__file__).parents[2]
 _ENVIRONMENT = {
     "PATH": "subprocesses of libraries",
@@ -40,9 +40,9 @@ _ENVIRONMENT = {
     "SSL_CERT_FILE": "certificates of the providers",
     "SSL_CERT_DIR": "certificates of the providers",
     **{
-        name: "the way to the providers"
-        for each in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
-        for name in (each, each.lower())
+        name: "proxies on the way to the providers"
+        for variable in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
+        for name in (variable, variable.lower())
     },
 }
 """Variables of the orchestrator that the process gets, and what for. It gets none of the operator's secrets."""
@@ -59,8 +59,8 @@ class ProcessLimits:
 def environment(operator: Mapping[str, str]) -> dict[str, str]:
     """The environment of the process, from the operator's."""
     kept = {name: operator[name] for name in _ENVIRONMENT if name in operator}
-    known = operator.get("PYTHONPATH")
-    return {**kept, "PYTHONPATH": f"{_ROOT}{os.pathsep}{known}" if known else str(_ROOT)}
+    python_path = operator.get("PYTHONPATH")
+    return {**kept, "PYTHONPATH": f"{_ROOT}{os.pathsep}{python_path}" if python_path else str(_ROOT)}
 
 
 class SeparateHost:
@@ -80,13 +80,13 @@ class SeparateHost:
         """
         self._spec, self._listeners, self._checker, self._limits = spec, listeners, checker, limits
         self._closing = threading.Event()
-        self._serving, self._reset = threading.Event(), threading.Event()
+        self._started, self._reset = threading.Event(), threading.Event()
         self._failure = ""
         self._process: subprocess.Popen[bytes] | None = None
         self._sender: Sender | None = None
         self._keeper = threading.Thread(target=self._keep, name=f"keeps {spec.folder.parent.name}", daemon=True)
         self._keeper.start()
-        if not self._serving.wait(START_SECONDS) or self._failure:
+        if not self._started.wait(START_SECONDS) or self._failure:
             self.close()
             raise BackendError(f"the services of the run do not start: {self._failure or 'no sign of life in time'}")
 
@@ -125,7 +125,7 @@ class SeparateHost:
         while not self._closing.is_set():
             self._run()
             if self._failure:
-                self._serving.set()
+                self._started.set()
                 return
             if not self._closing.is_set():
                 logger.error("the services of %s ended and are started again", self._spec.folder.parent.name)
@@ -165,7 +165,7 @@ class SeparateHost:
 
     def _handle(self, message: dict[str, Any], sender: Sender) -> None:
         if "ready" in message:
-            self._serving.set()
+            self._started.set()
         elif "failed" in message:
             self._failure = str(message["failed"])
         elif "reset" in message:
@@ -180,7 +180,7 @@ class SeparateHost:
         verdict = Verdict("failed")
         inside = file.resolve().is_relative_to(self._spec.folder.resolve())
         try:
-            if self._checker is not None and inside:  # nothing else may be asked about
+            if self._checker is not None and inside:  # no other file may be checked
                 verdict = self._checker(file)
         except Exception:  # its text is for the log, never for the agent
             logger.exception("a submission could not be validated")

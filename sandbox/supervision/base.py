@@ -128,17 +128,17 @@ class SupervisingBackend(ABC):
         """Stop the runs that are not known to have ended, all at once, as each may take its grace period."""
 
 
-def read_task(spec: RunSpec, layout: control.Layout) -> control.Task | None:
-    """The task of an earlier start of the run. Raises `BackendError` if another run has the work directory."""
-    task = control.read(layout.task, control.Task)
-    if task and task.run_id != spec.run_id:
-        raise BackendError(f"{layout.workdir} belongs to run {task.run_id}: give every run its own work directory")
-    return task
+def read_launch_spec(spec: RunSpec, layout: control.Layout) -> control.LaunchSpec | None:
+    """That of an earlier start of the run. Raises `BackendError` if another run has the work directory."""
+    earlier = control.read(layout.task, control.LaunchSpec)
+    if earlier and earlier.run_id != spec.run_id:
+        raise BackendError(f"{layout.workdir} belongs to run {earlier.run_id}: give every run its own work directory")
+    return earlier
 
 
-def identity(spec: RunSpec, *more: str) -> str:
+def identity(spec: RunSpec, *further_parts: str) -> str:
     """A hash of the run's inputs. A later start finds the run again only if its hash is the same."""
-    parts = (spec.competition_id, str(spec.seed), spec.agent.name, spec.agent.fingerprint(), *more)
+    parts = (spec.competition_id, str(spec.seed), spec.agent.name, spec.agent.fingerprint(), *further_parts)
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 

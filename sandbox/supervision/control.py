@@ -43,7 +43,7 @@ class Layout:
 
     @property
     def task(self) -> Path:
-        """The supervisor's task (``Task``)."""
+        """What runs, and how (``LaunchSpec``)."""
         return self.control / "task.json"
 
     @property
@@ -53,7 +53,7 @@ class Layout:
 
     @property
     def started(self) -> Path:
-        """When the run's container was started (``Started``)."""
+        """The time at which the run's container was started (``Started``)."""
         return self.control / "started.json"
 
     @property
@@ -88,8 +88,8 @@ class Layout:
 
 
 @dataclass(frozen=True)
-class Task:
-    """What the supervisor has to run, and how."""
+class LaunchSpec:
+    """What the supervisor or the container engine runs, and how."""
 
     run_id: str
     identity: str
@@ -135,7 +135,7 @@ class Outcome:
     has_submission: bool
 
 
-def write(path: Path, record: Task | Supervisor | Started | Outcome) -> None:
+def write(path: Path, record: LaunchSpec | Supervisor | Started | Outcome) -> None:
     """Write a record atomically: a reader sees all of it or nothing, even after a power failure."""
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
@@ -145,7 +145,7 @@ def write(path: Path, record: Task | Supervisor | Started | Outcome) -> None:
     Path(temporary).replace(path)
 
 
-Record = TypeVar("Record", Task, Supervisor, Started, Outcome)
+Record = TypeVar("Record", LaunchSpec, Supervisor, Started, Outcome)
 
 
 def read(path: Path, kind: type[Record]) -> Record | None:

@@ -1,9 +1,9 @@
 """The disk usage of a run, measured in a thread, so that measuring never delays the other limits.
 
-A scan of the agent's home sees only what has a name. Three more things are looked at: files without a name that the
-agent's processes keep open or mapped, a fall of the free space of the file system, which starts a scan at once, and a
-floor of free space, at which runs are ended even if nobody can say whose the bytes are. What a process can hide from
-all of that is bounded by the floor. A quota of the file system has no such gaps, see docs/security.md.
+A scan of the agent's home finds only files that have a name. Three more things are checked: files without a name that
+the agent's processes keep open or mapped, a fall of the free space of the file system, which starts a scan at once, and
+a floor of free space, at which runs are ended even if it is unknown which run uses the space. The floor bounds what a
+process can hide from all of that. A quota of the file system has no such gaps, see docs/security.md.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from sandbox.world import quota
 from sandbox.world.files import bytes_on_disk
 
 GLANCE_SECONDS = 0.1
-"""Interval between two looks at the free space."""
+"""Interval between two measurements of the free space."""
 PAUSE = 2.0
 """Pause after a scan, in multiples of its duration, if the free space keeps falling."""
 SMALLEST_SHARE = 0.1
@@ -56,7 +56,7 @@ class DiskUse:
         """
         self._home, self._limits, self._pids = home, limits, pids
         self._own_disk = quota.is_mounted(home)
-        # By its descriptor, because the home can be moved away where it is no mount, with a link in its place.
+        # The home is measured by its descriptor: where it is no mount, it can be moved away and replaced by a link.
         self._top: int | None = None
         with contextlib.suppress(OSError):
             self._top = os.open(home, trees.FOLDER)
@@ -66,11 +66,11 @@ class DiskUse:
         if not mounted_data:
             self._measures.append(self._in_data)
         self._intervals = [Interval(0.25, share=0.05), Interval(0.25)][: len(self._measures)]
-        self._before = [0] * len(self._measures)
+        self._bytes_before = [0] * len(self._measures)
         if not mounted_data:
-            self._before = [measure(math.inf) for measure in self._measures]
-        self._now = list(self._before)
-        self._most = 0
+            self._bytes_before = [measure(math.inf) for measure in self._measures]
+        self._bytes_now = list(self._bytes_before)
+        self._peak_bytes = 0
         self._closed = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -80,7 +80,7 @@ class DiskUse:
         self._thread.start()
 
     def close(self) -> None:
-        """Stop measuring, after a last time. Call it when no process of the agent is left."""
+        """Measure a last time, and stop. Call it when no process of the agent is left."""
         self._closed.set()
         if self._thread:
             self._thread.join()
@@ -94,14 +94,14 @@ class DiskUse:
         return self.exceeded() or self._floor()
 
     def exceeded(self) -> EndReason | None:
-        """Whether the run has ever used more than its limit."""
-        if self._limits.disk_bytes and self._most > self._limits.disk_bytes:
+        """The end of a run that has ever used more than its limit."""
+        if self._limits.disk_bytes and self._peak_bytes > self._limits.disk_bytes:
             return endings.disk_limit(self._limits)
         return None
 
     def full(self) -> bool:
         """Whether the run used as much as it may, so that writing more failed."""
-        return bool(self._limits.disk_bytes and self._most >= self._limits.disk_bytes)
+        return bool(self._limits.disk_bytes and self._peak_bytes >= self._limits.disk_bytes)
 
     def _watch(self) -> None:
         while not self._closed.is_set():
@@ -118,24 +118,24 @@ class DiskUse:
                     self._intervals[0].due = 0.0
                     break
 
-    def _measure(self, which: Iterable[int]) -> None:
-        for index in which:
-            enough = self._before[index] + self._limits.disk_bytes if self._limits.disk_bytes else math.inf
+    def _measure(self, indexes: Iterable[int]) -> None:
+        for index in indexes:
+            stop_above = self._bytes_before[index] + self._limits.disk_bytes if self._limits.disk_bytes else math.inf
             with self._intervals[index].look():
-                self._now[index] = self._measures[index](enough)
-        self._most = max(self._most, self._added())
+                self._bytes_now[index] = self._measures[index](stop_above)
+        self._peak_bytes = max(self._peak_bytes, self._added())
 
     def _added(self) -> int:
-        return sum(self._now) - sum(self._before)
+        return sum(self._bytes_now) - sum(self._bytes_before)
 
     def _in_home(self, enough: float) -> int:
         if self._top is None:
             return 0
-        if self._own_disk:  # its file system knows best
-            found = os.statvfs(self._top)
-            return (found.f_blocks - found.f_bfree) * found.f_frsize
+        if self._own_disk:  # its file system has the exact figure
+            filesystem = os.statvfs(self._top)
+            return (filesystem.f_blocks - filesystem.f_bfree) * filesystem.f_frsize
         device = os.fstat(self._top).st_dev
-        with contextlib.suppress(OSError):  # which also opens the home itself, see `bytes_on_disk`
+        with contextlib.suppress(OSError):  # the home itself may be unreadable as well, see `bytes_on_disk`
             if os.fstat(self._top).st_mode & stat.S_IRWXU != stat.S_IRWXU:
                 os.fchmod(self._top, stat.S_IRWXU)
         named = bytes_on_disk(".", frozenset({"data"}), within=self._top, enough=enough)
@@ -147,27 +147,28 @@ class DiskUse:
     def _floor(self) -> EndReason | None:
         """Below the floor, the runs that use most of their limits are ended first."""
         try:
-            found = os.statvfs(self._home.parent)
+            filesystem = os.statvfs(self._home.parent)
         except OSError:
             return None
         share = 1.0
         if self._limits.disk_bytes:
-            share = min(max(self._most / self._limits.disk_bytes, SMALLEST_SHARE), 1.0)
-        bytes_left, wanted = found.f_bavail * found.f_frsize, min(self._limits.free_bytes, _total(found) // 10)
-        few_inodes = found.f_files and found.f_favail < found.f_files * FREE_INODES * share
-        return endings.disk_floor(bytes_left) if bytes_left < wanted * share or few_inodes else None
+            share = min(max(self._peak_bytes / self._limits.disk_bytes, SMALLEST_SHARE), 1.0)
+        bytes_left = filesystem.f_bavail * filesystem.f_frsize
+        required_bytes = min(self._limits.free_bytes, _total(filesystem) // 10)
+        few_inodes = filesystem.f_files and filesystem.f_favail < filesystem.f_files * FREE_INODES * share
+        return endings.disk_floor(bytes_left) if bytes_left < required_bytes * share or few_inodes else None
 
 
-def _total(found: os.statvfs_result) -> int:
-    return found.f_blocks * found.f_frsize
+def _total(filesystem: os.statvfs_result) -> int:
+    return filesystem.f_blocks * filesystem.f_frsize
 
 
 def _free(home: Path) -> int:
     try:
-        found = os.statvfs(home)
+        filesystem = os.statvfs(home)
     except OSError:
         return 0
-    return found.f_bavail * found.f_frsize
+    return filesystem.f_bavail * filesystem.f_frsize
 
 
 def nameless_bytes(pids: Iterable[int], device: int) -> int:
@@ -175,15 +176,15 @@ def nameless_bytes(pids: Iterable[int], device: int) -> int:
 
     What this process may not see (processes of other users, descriptors under way in a socket) is not counted.
     """
-    found: dict[int, int] = {}
+    bytes_by_inode: dict[int, int] = {}
     for pid in pids:
         threads = _threads(pid)
         for path in (*itertools.chain.from_iterable(map(_descriptors, threads)), *_mapped(threads)):
             with contextlib.suppress(OSError):
                 status = os.stat(path)  # noqa: PTH116
                 if status.st_nlink == 0 and status.st_dev == device and stat.S_ISREG(status.st_mode):
-                    found[status.st_ino] = status.st_blocks * 512
-    return sum(found.values())
+                    bytes_by_inode[status.st_ino] = status.st_blocks * 512
+    return sum(bytes_by_inode.values())
 
 
 def _threads(pid: int) -> list[str]:
@@ -200,7 +201,7 @@ def _descriptors(thread: str) -> list[str]:
 
 
 def _mapped(threads: list[str]) -> list[str]:
-    """What a process has mapped, as its first thread that has not ended shows it: threads share their memory."""
+    """Removed files that a process has mapped. The first thread that has not ended shows those of all threads."""
     for thread in threads:
         with contextlib.suppress(OSError):
             if lines := Path(f"/proc/{thread}/maps").read_text(errors="replace").splitlines():

@@ -150,11 +150,11 @@ def _harvested(layout: control.Layout, limits: Limits) -> tuple[bool, list[str]]
 
 def _with_space(write: Callable[[], Result]) -> Result:
     """Call `write` again while the disk is full, which may be the work of others and pass."""
-    give_up = time.monotonic() + FULL_SECONDS
+    deadline = time.monotonic() + FULL_SECONDS
     while True:
         try:
             return write()
         except OSError as error:
-            if error.errno not in FULL or time.monotonic() > give_up:
+            if error.errno not in FULL or time.monotonic() > deadline:
                 raise
         time.sleep(1.0)

@@ -11,7 +11,7 @@ from typing import BinaryIO
 LINE_CHARACTERS = 64 * 1024
 """Longer lines are passed on in pieces."""
 LINES = 1000
-"""Maximum number of lines passed on in one call, so that a flood of them keeps nobody from watching the limits."""
+"""Maximum number of lines passed on in one call, so that very many of them do not delay checks of the limits."""
 MAX_LINES = 10_000
 """Maximum number of lines passed on at the end. The rest is only in the file."""
 
@@ -34,10 +34,10 @@ class Follower:
         if self._on_line is None or not self._opened():
             return
         for _ in range(MAX_LINES if last else LINES):
-            if not self._more():
+            if not self._has_line():
                 break
             self._on_line(self._waiting.popleft().rstrip("\r"))
-        if last and self._more():
+        if last and self._has_line():
             self._on_line("[... there is more output in the log of the run ...]")
             self._waiting.clear()
         elif last and self._rest:
@@ -45,8 +45,8 @@ class Follower:
         if last:
             self._rest = ""
 
-    def _more(self) -> bool:
-        """Whether a complete line waits, after a look at what has been appended."""
+    def _has_line(self) -> bool:
+        """Read what has been appended, unless a complete line waits; returns whether one does."""
         assert self._file is not None
         while not self._waiting and (chunk := self._file.read(LINE_CHARACTERS)):
             *lines, self._rest = (self._rest + self._decoder.decode(chunk)).split("\n")

@@ -21,7 +21,7 @@ from sandbox.limits import Limits
 
 REMOVE_SECONDS = 60.0
 OUTPUT, OWN = "agent.log", "agent.own.log"
-"""The agent's output, and the name that a file of the agent gets whose name this is."""
+"""The name of the agent's output, and the name that a file of the agent gets instead of it."""
 _BYTECODE = re.compile(r"(?:^|/)__pycache__/[^/]+\.pyc\Z")
 
 
@@ -48,8 +48,8 @@ def harvest(home: Path, log: Path, target: Path, limits: Limits) -> tuple[bool, 
     _keep_output(log, target / "logs" / OUTPUT)
     with contextlib.ExitStack() as stack:
         try:
-            with contextlib.suppress(OSError), trees.opened_folder(home.parent) as above:
-                trees.unlock(home.name, above)
+            with contextlib.suppress(OSError), trees.opened_folder(home.parent) as parent:
+                trees.unlock(home.name, parent)
             top = stack.enter_context(trees.opened_folder(home))
         except OSError:
             return (target / "submission.csv").exists(), ["its home was removed"]
@@ -90,10 +90,10 @@ def _submission(home: int, target: Path, limits: Limits) -> str | None:
                 return f"no submission: submission.csv is {trees.kind(status.st_mode)}, not a file"
             allowed = min(limits.submission_bytes, limits.disk_bytes or limits.submission_bytes)
             if status.st_size > allowed:  # a file with holes can be longer than the disk limit
-                found = size(status.st_size)
-                return f"no submission: submission.csv has {found}, more than the limit of {size(allowed)}"
-            taken = _take("submission.csv", folder, target)
-            return None if taken else "no submission: submission.csv could not be moved"
+                length = size(status.st_size)
+                return f"no submission: submission.csv has {length}, more than the limit of {size(allowed)}"
+            moved = _take("submission.csv", folder, target)
+            return None if moved else "no submission: submission.csv could not be moved"
     except FileNotFoundError:
         return "no submission: submission/ was removed"
     except NotADirectoryError:
@@ -142,7 +142,7 @@ def _folder(home: int, name: str, target: Path, limits: Limits) -> int:
 
 
 def _files(folder: Path) -> list[Path]:
-    return [each for each in folder.rglob("*") if each.is_file() and each != folder / OUTPUT]
+    return [path for path in folder.rglob("*") if path.is_file() and path != folder / OUTPUT]
 
 
 def _is_output(folder: str, path: str) -> bool:
@@ -169,8 +169,8 @@ def _take(name: str, folder: int, target: Path) -> bool:
                 raise
             return _copy(name, folder, target)
         if not stat.S_ISREG(target.lstat().st_mode):
-            with trees.opened_folder(target.parent) as above:
-                trees.remove(target.name, above, time.monotonic() + REMOVE_SECONDS)
+            with trees.opened_folder(target.parent) as parent:
+                trees.remove(target.name, parent, time.monotonic() + REMOVE_SECONDS)
             return False
         target.chmod(0o644)
     except OSError as error:

@@ -32,34 +32,34 @@ def limit(processes: int | None, slots: int) -> int:
         processes: limit of the processes of a run.
         slots: number of runs at the same time.
     """
-    _, most = _table()
-    return int(min(max(most * SHARE // ((processes or LEAST) * slots), LEAST), MOST))
+    _, capacity = _table()
+    return int(min(max(capacity * SHARE // ((processes or LEAST) * slots), LEAST), MOST))
 
 
 def floor(pids: Callable[[], Iterable[int]]) -> EndReason | None:
     """Why a run with these processes must be ended, because the table is nearly full."""
-    used, most = _table()
-    if most - used > most * FREE:
+    used, capacity = _table()
+    if capacity - used > capacity * FREE:
         return None
-    mine = sum(map(_files, pids()))
-    share = min(max(mine / (most * SHARE), SMALLEST_SHARE), 1.0)
-    return endings.files_floor(most - used, mine) if most - used < most * FREE * share else None
+    own_files = sum(map(_files, pids()))
+    share = min(max(own_files / (capacity * SHARE), SMALLEST_SHARE), 1.0)
+    return endings.files_floor(capacity - used, own_files) if capacity - used < capacity * FREE * share else None
 
 
 def _table() -> tuple[int, int]:
     """How many files are open, and how many can be."""
     try:
-        used, _, most = map(int, TABLE.read_text().split())
+        used, _, capacity = map(int, TABLE.read_text().split())
     except (OSError, ValueError):  # no Linux
         return 0, 1 << 62
-    return used, most
+    return used, capacity
 
 
 def _files(pid: int) -> int:
     """Descriptors and mapped files of a process, as far as this process may see them."""
-    found = 0
+    count = 0
     with contextlib.suppress(OSError):
-        found += len(os.listdir(f"/proc/{pid}/fd"))  # noqa: PTH208
+        count += len(os.listdir(f"/proc/{pid}/fd"))  # noqa: PTH208
         with Path(f"/proc/{pid}/maps").open("rb") as lines:
-            found += sum(b"/" in line for line in lines)
-    return found
+            count += sum(b"/" in line for line in lines)
+    return count

@@ -78,19 +78,19 @@ class Snapshots:
     def _take(self, file: int, state: tuple[int, ...], seconds: float, give_up: Callable[[], object]) -> bool:
         target = self._folder / f"{seconds:.1f}.csv"
         temporary = target.with_suffix(".part")
-        digest, left = hashlib.sha256(), state[2]
+        digest, remaining_bytes = hashlib.sha256(), state[2]
         try:
             with temporary.open("wb") as copy:
-                while left > 0 and (chunk := os.read(file, min(CHUNK, left))):
+                while remaining_bytes > 0 and (chunk := os.read(file, min(CHUNK, remaining_bytes))):
                     copy.write(chunk)
                     digest.update(chunk)
-                    left -= len(chunk)
+                    remaining_bytes -= len(chunk)
                     if give_up():
                         break
         except OSError:  # a full disk
             temporary.unlink(missing_ok=True)
             return False
-        if left > 0 or _state(file) != state:
+        if remaining_bytes > 0 or _state(file) != state:
             temporary.unlink()
             return False
         self._taken = state

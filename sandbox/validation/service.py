@@ -1,8 +1,8 @@
 """The validation service of a run: `POST /validate` and `GET /health`, as in the published benchmark.
 
 A response says whether the file is valid and, if not, why: it contains the grader's one-line message. It never contains
-a score or the text of an exception. It comes after half a second, or a second, two, four and so on, because the time
-that a check takes may depend on the answers. So few different times say little.
+a score or the text of an exception. It comes after half a second, or a second, two, four and so on: the time that a
+check takes may depend on the answers, and so few different times tell an agent little about them.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ INTERNAL_ERROR = (
 
 
 def answer_time(seconds: float) -> float:
-    """When to answer, after a check that took `seconds`: the next of a few times, each twice the one before.
+    """Seconds after which to answer a check that took `seconds`: the next of a few times, each twice the one before.
 
     >>> answer_time(0.01), answer_time(0.5), answer_time(0.6), answer_time(9.0)
     (0.5, 0.5, 1.0, 16.0)
@@ -61,8 +61,8 @@ class ValidationService:
             since: ISO time from which on calls count towards the limit.
         """
         self.log = JsonLinesLog(folder / "validation.jsonl", 64 * MIB)
-        asked = [record["time"] for record in self.log.records() if record["verdict"] != "refused"]
-        self.calls = len(asked)
+        call_times = [record["time"] for record in self.log.records() if record["verdict"] != "refused"]
+        self.calls = len(call_times)
         self.routes = [
             Route("/validate", self._validate, methods=["POST"]),
             Route("/health", self._health, methods=["GET"]),
@@ -70,7 +70,7 @@ class ValidationService:
         self._checker = checker
         self._folder = folder
         self._limits = limits
-        self._uncounted = sum(time < since for time in asked)
+        self._uncounted = sum(call_time < since for call_time in call_times)
         self._refused = 0
         self._pending = 0
         self._turn = asyncio.Lock()
@@ -107,8 +107,8 @@ class ValidationService:
                 upload = await receive(request, file, self._limits.submission_bytes, UPLOAD_SECONDS)
                 received = time.monotonic()
                 verdict = await in_thread(partial(self._run_check, file))
-                passed = time.monotonic() - received
-                await asyncio.sleep(answer_time(passed) - passed)
+                elapsed = time.monotonic() - received
+                await asyncio.sleep(answer_time(elapsed) - elapsed)
             except TooLarge as error:
                 verdict = Verdict("invalid", str(error))
             except BadUpload as error:

@@ -76,7 +76,7 @@ async def receive(request: Request, target: Path, max_bytes: int, seconds: float
 
 async def _limited(request: Request, max_bytes: int, message: str) -> AsyncGenerator[bytes, None]:
     """Yield the body; raises `TooLarge` once it exceeds `max_bytes`."""
-    declared, taken = request.headers.get("content-length", ""), 0
+    declared, received_bytes = request.headers.get("content-length", ""), 0
     chunks = request.stream()
     too_large = declared.isdecimal() and int(declared[:20]) > max_bytes
     if too_large and request.headers.get("expect", "").lower() == "100-continue":
@@ -85,8 +85,8 @@ async def _limited(request: Request, max_bytes: int, message: str) -> AsyncGener
         chunk = await anext(chunks, None)
         if chunk is None:
             return
-        taken += len(chunk)
-        too_large = taken > max_bytes
+        received_bytes += len(chunk)
+        too_large = received_bytes > max_bytes
         if not too_large:
             yield chunk
     try:

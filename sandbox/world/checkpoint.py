@@ -26,13 +26,14 @@ from sandbox.errors import BackendError
 ALWAYS = ("submission", "code", "logs")
 """Folders that are in every checkpoint, besides the session."""
 LEFT = (*NOT_RESUMED, "agent", ".cache")
-"""What is in a checkpoint only as far as the session is in it."""
+"""Files and folders of which a checkpoint has only what belongs to the session."""
 MAX_FILES = 100_000
 WHOLE = 32 * 1024**2
-"""Files up to this size are read again if the agent changes them meanwhile."""
+"""Files of up to this many bytes are read again if the agent changes them meanwhile."""
 BESIDE = ("-wal", "-journal")
-"""Endings of the files beside an SQLite database that belong to it: neither is whole without the other."""
-_AGAIN = 3
+"""Endings of the files beside an SQLite database that belong to it: neither is complete without the other."""
+_MAX_READS = 3
+"""How often files are read at most that the agent changes meanwhile."""
 
 
 class CheckpointStopped(Exception):
@@ -60,11 +61,11 @@ def pack(
         agent: the agent, whose session is named by `resume`.
         target: the file; replaced.
         max_bytes: limit of the files' lengths together, each of which counts `trees.SMALLEST` at least.
-        give_up: asked all the time; if it returns something true, the work is stopped.
+        give_up: called before every file and every read; if it returns something true, the work is stopped.
 
     Raises:
         BackendError: the session and the folders `ALWAYS` are larger than that, or have too many files.
-        CheckpointStopped: `give_up` said so.
+        CheckpointStopped: `give_up` returned something true.
         OSError: the home is gone, or the disk is full.
     """
     session = tuple(agent.resume or ())
@@ -75,26 +76,26 @@ def pack(
         tarfile.open(fileobj=file, mode="w", format=tarfile.PAX_FORMAT) as tar,
     ):
         for needed in (True, False):
-            for entry in trees.walk(top, enter=lambda each: trees.readable(each) and _leads_to(each.path, session)):
+            for entry in trees.walk(top, enter=lambda folder: _is_entered(folder, session)):
                 if give_up():
                     raise CheckpointStopped
                 if _is_needed(entry.path, session) != needed or (not needed and not _is_taken(entry.path)):
                     continue
                 if entry.is_file and _belongs_to_database(entry):
                     continue
-                whole = [entry, *_beside(entry)]
-                length = sum(max(each.status.st_size, trees.SMALLEST) for each in whole)
+                group = [entry, *_beside(entry)]
+                length = sum(max(member.status.st_size, trees.SMALLEST) for member in group)
                 if not (entry.is_file or entry.is_folder) or names.problem(entry.path):
                     left_out += 1
-                elif length > remaining_bytes or files + len(whole) > MAX_FILES:
+                elif length > remaining_bytes or files + len(group) > MAX_FILES:
                     if needed:
                         raise BackendError(
-                            f"its session, {', '.join(f'{each}/' for each in ALWAYS)} have more than "
+                            f"its session, {', '.join(f'{folder}/' for folder in ALWAYS)} have more than "
                             f"{size(max_bytes)} or {MAX_FILES:,} files"
                         )
-                    left_out += len(whole)
-                elif _add_whole(tar, file, whole, remaining_bytes, give_up):
-                    remaining_bytes, files = remaining_bytes - length, files + len(whole)
+                    left_out += len(group)
+                elif _add_group(tar, file, group, remaining_bytes, give_up):
+                    remaining_bytes, files = remaining_bytes - length, files + len(group)
     return Packed(files, left_out)
 
 
@@ -121,29 +122,32 @@ def unpack(source: Path, home: Path) -> None:
                             while chunk := content.read(trees.CHUNK):
                                 file.write(chunk)
                             os.fchmod(file.fileno(), 0o755 if member.mode & 0o111 else 0o644)
-                        with contextlib.suppress(OSError, OverflowError):  # agents tell by it which session is the last
+                        with contextlib.suppress(OSError, OverflowError):  # agents find their latest session by it
                             os.utime(path, (member.mtime, member.mtime))
     except tarfile.TarError as error:
         raise BackendError(f"the checkpoint {source} is damaged: {error}") from error
 
 
 def _is_needed(path: str, session: tuple[str, ...]) -> bool:
-    return any(path == each or path.startswith(f"{each}/") for each in (*session, *ALWAYS))
+    return any(path == needed or path.startswith(f"{needed}/") for needed in (*session, *ALWAYS))
 
 
 def _is_taken(path: str) -> bool:
     return path.split("/")[0] not in LEFT
 
 
-def _leads_to(path: str, session: tuple[str, ...]) -> bool:
+def _is_entered(folder: trees.Entry, session: tuple[str, ...]) -> bool:
     """Whether something in a folder may be in a checkpoint."""
-    return _is_taken(path) or _is_needed(path, session) or any(each.startswith(f"{path}/") for each in session)
+    path = folder.path
+    return trees.readable(folder) and (
+        _is_taken(path) or _is_needed(path, session) or any(needed.startswith(f"{path}/") for needed in session)
+    )
 
 
 def _belongs_to_database(entry: trees.Entry, name: str | None = None) -> bool:
     """Whether a file, or the one with this name beside it, is taken together with another one."""
     name = name or entry.name
-    others = (name.removesuffix(end) for end in BESIDE if name.endswith(end))
+    others = (name.removesuffix(suffix) for suffix in BESIDE if name.endswith(suffix))
     return any(_status(entry, other) and not _belongs_to_database(entry, other) for other in others)
 
 
@@ -151,8 +155,12 @@ def _beside(entry: trees.Entry) -> list[trees.Entry]:
     """The files that belong to a file if it is an SQLite database in use."""
     if not entry.is_file:
         return []
-    found = ((end, _status(entry, entry.name + end)) for end in BESIDE)
-    return [trees.Entry(entry.path + end, entry.name + end, entry.folder, status) for end, status in found if status]
+    statuses = ((suffix, _status(entry, entry.name + suffix)) for suffix in BESIDE)
+    return [
+        trees.Entry(entry.path + suffix, entry.name + suffix, entry.folder, status)
+        for suffix, status in statuses
+        if status
+    ]
 
 
 def _status(entry: trees.Entry, name: str) -> os.stat_result | None:
@@ -163,10 +171,10 @@ def _status(entry: trees.Entry, name: str) -> os.stat_result | None:
     return None
 
 
-def _add_whole(
+def _add_group(
     tar: tarfile.TarFile,
     target: BinaryIO,
-    whole: list[trees.Entry],
+    group: list[trees.Entry],
     remaining_bytes: int,
     give_up: Callable[[], object],
 ) -> bool:
@@ -174,17 +182,17 @@ def _add_whole(
 
     `target` is the open file that the tar file is written to.
     """
-    if len(whole) == 1:
-        return _add(tar, whole[0], remaining_bytes, give_up)
-    begun = tar.offset
-    for last in (False,) * (_AGAIN - 1) + (True,):
-        before = [_version(each) for each in whole]
-        added = [_add(tar, each, remaining_bytes - (tar.offset - begun), give_up) for each in whole]
-        if last or before == [_version(each) for each in whole]:
+    if len(group) == 1:
+        return _add(tar, group[0], remaining_bytes, give_up)
+    start = tar.offset
+    for last in (False,) * (_MAX_READS - 1) + (True,):
+        before = [_version(entry) for entry in group]
+        added = [_add(tar, entry, remaining_bytes - (tar.offset - start), give_up) for entry in group]
+        if last or before == [_version(entry) for entry in group]:
             break
-        target.seek(begun)
+        target.seek(start)
         target.truncate()
-        tar.offset = begun
+        tar.offset = start
     return added[0]
 
 
@@ -202,14 +210,14 @@ def _add(tar: tarfile.TarFile, entry: trees.Entry, remaining_bytes: int, give_up
         tar.addfile(info)
         return True
     try:
-        for _ in range(_AGAIN):
+        for _ in range(_MAX_READS):
             with trees.opened_file(entry.name, entry.folder) as file:
                 before = os.fstat(file)
                 info.size = before.st_size
                 if info.size > remaining_bytes:
                     return False
                 if info.size > WHOLE:
-                    tar.addfile(info, _Exactly(file, info.size, give_up))
+                    tar.addfile(info, _FixedLengthReader(file, info.size, give_up))
                     return True
                 content = b"".join(trees.pieces(file, info.size)) if info.size else b""
                 after = os.fstat(file)
@@ -224,20 +232,20 @@ def _add(tar: tarfile.TarFile, entry: trees.Entry, remaining_bytes: int, give_up
     return True
 
 
-class _Exactly(io.RawIOBase):
-    """As many bytes of a file as it had, with zeros in place of those that were cut off meanwhile."""
+class _FixedLengthReader(io.RawIOBase):
+    """Reads a file that may change as if it kept its length: zeros replace bytes that were cut off meanwhile."""
 
     def __init__(self, file: int, length: int, give_up: Callable[[], object]) -> None:
         self._pieces: Iterator[bytes] = trees.pieces(file, length)
-        self._left, self._give_up, self._rest = length, give_up, b""
+        self._remaining_bytes, self._give_up, self._rest = length, give_up, b""
 
     def read(self, count: int = -1) -> bytes:
         """The next bytes, at most `count`."""
         if self._give_up():
             raise CheckpointStopped
-        wanted = self._left if count < 0 else min(count, self._left)
-        while len(self._rest) < wanted:
-            self._rest += next(self._pieces, b"") or bytes(wanted - len(self._rest))
-        found, self._rest = self._rest[:wanted], self._rest[wanted:]
-        self._left -= len(found)
-        return found
+        length = self._remaining_bytes if count < 0 else min(count, self._remaining_bytes)
+        while len(self._rest) < length:
+            self._rest += next(self._pieces, b"") or bytes(length - len(self._rest))
+        chunk, self._rest = self._rest[:length], self._rest[length:]
+        self._remaining_bytes -= len(chunk)
+        return chunk

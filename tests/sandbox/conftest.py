@@ -106,7 +106,7 @@ def run(backend: ProcessBackend, make_spec: Callable[..., RunSpec]) -> Callable[
 
 def processes_of(workdir: Path) -> list[psutil.Process]:
     """Processes of the run that live, found by their environment."""
-    task = control.read(control.Layout(workdir).task, control.Task)
+    task = control.read(control.Layout(workdir).task, control.LaunchSpec)
     assert task is not None
     found = []
     for process in psutil.process_iter():
