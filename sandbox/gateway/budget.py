@@ -1,7 +1,7 @@
-"""Log a run's requests to language models, and hold each against what is left of the run's budget.
+"""Log a run's requests to language models, and check each against what is left of the run's budget.
 
-A request is written to a journal before it is sent. If the gateway ends before the answer, the request counts as the
-most that it can have used, when the gateway is opened again.
+A request is written to a journal before it is sent. If the gateway ends before the answer, it counts the request as the
+most that it can have used, when it is opened again.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Spending:
 
 
 @dataclass
-class Entry:
+class LoggedRequest:
     """One request, as it is logged."""
 
     provider: str
@@ -157,32 +157,36 @@ class BudgetTracker:
             raise OverBudget("budget", "the log of this run's requests to language models is full")
         if budget.requests is not None and spent.requests + under_way.requests >= budget.requests:
             raise _used_up(f"{budget.requests:,} requests to language models")
-        full = bound.usage(provider, rates)
-        for limit, used, held, most, unit in (
+        maximum = bound.usage(provider, rates)
+        for limit, used, reserved, cost_of, unit in (
             (budget.tokens, spent.tokens, under_way.tokens, _tokens, "tokens of language models"),
             (budget.dollars, spent.dollars, under_way.dollars, _dollars(rates), "US dollars for language models"),
         ):
-            if limit is None or (full.total == 0 and used < limit):
+            if limit is None or (maximum.total == 0 and used < limit):
                 continue
-            left = limit - used - held
-            fixed = most(Usage(full.input_tokens))
-            each = (most(Usage(full.input_tokens, 1_000_000)) - fixed) / 1e6 * bound.answers
-            fits = int((left - fixed) / each) if each else (10**9 if fixed <= left else -1)
-            wanted = MIN_OUTPUT_TOKENS if bound.limit is None else min(bound.limit, MIN_OUTPUT_TOKENS)
+            remaining = limit - used - reserved
+            input_cost = cost_of(Usage(maximum.input_tokens))
+            cost_per_token = (cost_of(Usage(maximum.input_tokens, 1_000_000)) - input_cost) / 1e6 * bound.answers
+            affordable_tokens = (
+                int((remaining - input_cost) / cost_per_token)
+                if cost_per_token
+                else (10**9 if input_cost <= remaining else -1)
+            )
+            required_tokens = MIN_OUTPUT_TOKENS if bound.limit is None else min(bound.limit, MIN_OUTPUT_TOKENS)
             if used >= limit:
                 raise _used_up(f"{limit:,} {unit}")
-            if fixed > left or fits < wanted:
-                raise _too_dear(f"{limit:,} {unit}", waiting=used + held > used)
-            if bound.limit is None and fits * bound.answers < full.output_tokens:
-                bound = bound.limited(min(fits, provider.output_tokens))
+            if input_cost > remaining or affordable_tokens < required_tokens:
+                raise _too_expensive(f"{limit:,} {unit}", waiting=used + reserved > used)
+            if bound.limit is None and affordable_tokens * bound.answers < maximum.output_tokens:
+                bound = bound.limited(min(affordable_tokens, provider.output_tokens))
             elif bound.limit is not None:
-                bound = bound.limited(fits)
-        if full.total:
+                bound = bound.limited(affordable_tokens)
+        if maximum.total:
             self.used_up = False
         return bound
 
     @contextmanager
-    def under_way(self, entry: Entry, most: Usage, dollars: float | None) -> Iterator[None]:
+    def under_way(self, entry: LoggedRequest, most: Usage, dollars: float | None) -> Iterator[None]:
         """Count a request as the most that it can use during the block, and afterwards as its entry says.
 
         The entry is complete at the end of the block. The request is in the journal when the block begins.
@@ -200,7 +204,7 @@ class BudgetTracker:
             if self._under_way.requests == 0:
                 self._journal.clear()
 
-    def refuse(self, entry: Entry, reason: OverBudget) -> None:
+    def refuse(self, entry: LoggedRequest, reason: OverBudget) -> None:
         """Log that a request was refused. Only the first thousand are logged, as an agent may retry without end."""
         self._refused += 1
         self.used_up |= reason.problem == "budget"
@@ -232,7 +236,7 @@ def _used_up(limit: str) -> OverBudget:
     return OverBudget("budget", f"the budget of this run, {limit}, is used up")
 
 
-def _too_dear(limit: str, *, waiting: bool) -> OverBudget:
+def _too_expensive(limit: str, *, waiting: bool) -> OverBudget:
     if waiting:
         return OverBudget("busy", f"the requests under way may use up the budget of this run, {limit}: wait")
     return OverBudget(

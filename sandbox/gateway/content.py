@@ -9,11 +9,11 @@ from typing import Any
 from common.providers import Api
 
 BASE64 = re.compile(r"[A-Za-z0-9+/=_\-\s]*\Z")
-PICTURES = frozenset(f"image/{each}" for each in ("png", "jpeg", "jpg", "gif", "webp"))
+PICTURES = frozenset(f"image/{kind}" for kind in ("png", "jpeg", "jpg", "gif", "webp"))
 """Types of pictures that models read. A picture of another type, such as SVG, can name addresses."""
 DOCUMENTS = frozenset(
     {"application/pdf", "application/json"}
-    | {f"text/{each}" for each in ("plain", "csv", "tab-separated-values", "markdown", "html", "xml", "x-python")}
+    | {f"text/{kind}" for kind in ("plain", "csv", "tab-separated-values", "markdown", "html", "xml", "x-python")}
 )
 """Types of documents. Sound and films cost more than other input, by an amount that is not known in advance."""
 _MAX_TYPE_CHARACTERS = 100
@@ -66,7 +66,7 @@ _KEYS = {
 }
 KEYS = {name: frozenset(keys.split()) for name, keys in _KEYS.items()}
 KEYS |= {"input_text": KEYS["text"], "output_text": KEYS["text"], "message": KEYS["responses"]}
-KEYS |= {f"{each}_output": KEYS["function_call_output"] for each in ("custom_tool_call", "local_shell_call")}
+KEYS |= {f"{call}_output": KEYS["function_call_output"] for call in ("custom_tool_call", "local_shell_call")}
 KEYS["apply_patch_call_output"] = KEYS["function_call_output"]
 _PARTS: dict[str, tuple[str, ...]] = {
     "chat": ("text", "refusal", "image_url", "file", "thinking", "redacted_thinking"),
@@ -104,10 +104,10 @@ _SOURCES = {
 
 
 def check_content(api: Api, path: str, body: dict[str, Any]) -> Media:
-    """Check what is for the model to read.
+    """Check the content that the model is to read.
 
     Returns:
-        The images and documents among it.
+        The images and documents in it.
 
     Raises:
         Refused: a part is of an unknown form, or refers to something that the request does not contain.
@@ -170,11 +170,11 @@ def _part(part: Any, allowed: tuple[str, ...], kind: str, media: Media) -> None:
         media.images += 1
         _data(value, media, PICTURES)
     elif name in ("file", "input_file"):
-        inner = part.get("file") if name == "file" else {key: part[key] for key in part if key != "type"}
-        if not isinstance(inner, dict) or set(inner) - {"filename", "file_data"}:
+        file = part.get("file") if name == "file" else {key: part[key] for key in part if key != "type"}
+        if not isinstance(file, dict) or set(file) - {"filename", "file_data"}:
             raise Refused("a file must be sent as `file_data`")
         media.documents += 1
-        _data(inner.get("file_data"), media, DOCUMENTS | PICTURES, plain=True)
+        _data(file.get("file_data"), media, DOCUMENTS | PICTURES, plain=True)
     elif name in ("image", "document"):
         _source(part.get("source"), name, media)
     elif name == "tool_result":
@@ -206,7 +206,7 @@ def _data(value: Any, media: Media, types: frozenset[str], *, plain: bool = Fals
     comma = text.find(",", 0, _MAX_TYPE_CHARACTERS)
     if not text or (comma < 0 and not plain) or not BASE64.match(text, comma + 1):
         raise Refused("content may not be sent by its address: models may not reach the internet for you; send data")
-    if comma >= 0 and text[:comma].lower() not in {f"data:{each};base64" for each in types}:
+    if comma >= 0 and text[:comma].lower() not in {f"data:{media_type};base64" for media_type in types}:
         raise Refused(f"data of the type {text[:comma][:60]!r} may not be sent")
     media.bytes += len(text)
 
@@ -227,21 +227,21 @@ def check_schemas(values: list[Any]) -> None:
 
 def _texts(value: Any) -> None:
     """Check that a prompt is a text, tokens, or a list of either."""
-    for each in value if isinstance(value, list) else [value]:
-        tokens = isinstance(each, list) and all(isinstance(token, int) for token in each)
-        if each is not None and not isinstance(each, str | int) and not tokens:
+    for prompt in value if isinstance(value, list) else [value]:
+        tokens = isinstance(prompt, list) and all(isinstance(token, int) for token in prompt)
+        if prompt is not None and not isinstance(prompt, str | int) and not tokens:
             raise Refused("a prompt must be a text, a list of tokens, or a list of these")
 
 
-def _known(value: Any, kind: str, what: str) -> None:
+def _known(value: Any, kind: str, description: str) -> None:
     if not isinstance(value, dict):
-        raise Refused(f"{what} must be an object")
+        raise Refused(f"{description} must be an object")
     unknown = {key for key in set(value) - KEYS[kind] if value[key] is not None}
     if unknown:
-        raise Refused(f"the field {min(unknown)[:60]!r} may not be part of {what}")
+        raise Refused(f"the field {min(unknown)[:60]!r} may not be part of {description}")
 
 
-def _list(value: Any, what: str) -> list[Any]:
+def _list(value: Any, description: str) -> list[Any]:
     if not isinstance(value, list):
-        raise Refused(f"{what} must be a list")
+        raise Refused(f"{description} must be a list")
     return value

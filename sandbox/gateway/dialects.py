@@ -91,9 +91,9 @@ ENDPOINTS = {
     "/v1/messages": Endpoint("anthropic", "/v1/messages", output="max_tokens"),
     "/v1/messages/count_tokens": Endpoint("anthropic", "/v1/messages/count_tokens", free=True),
     **{
-        each.path: each
+        endpoint.path: endpoint
         for top in ("/v1/models/{model}", "/v1beta/models/{model}")  # Google's clients use either
-        for each in (
+        for endpoint in (
             Endpoint("gemini", f"{top}:generateContent", output="maxOutputTokens"),
             Endpoint("gemini", f"{top}:streamGenerateContent", output="maxOutputTokens", streams=True),
             Endpoint("gemini", f"{top}:countTokens", free=True),
@@ -113,8 +113,8 @@ def token_of(request: Request) -> str:
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() == "bearer":
         return token.strip()
-    named = request.headers.get("x-api-key") or request.headers.get("x-goog-api-key")
-    return named or request.query_params.get("key", "")
+    key = request.headers.get("x-api-key") or request.headers.get("x-goog-api-key")
+    return key or request.query_params.get("key", "")
 
 
 def error(api: Api, problem: Problem, message: str) -> Response:
@@ -136,9 +136,9 @@ def headers_to_provider(request: Request, provider: Provider) -> dict[str, str]:
     """The agent's headers that a provider needs, and the provider's API key."""
     headers = {name: request.headers[name] for name in _TO_PROVIDER if name in request.headers}
     headers["content-type"] = "application/json"
-    betas = [each.strip() for each in request.headers.get("anthropic-beta", "").split(",")]
-    if known := [each for each in betas if _BETAS.fullmatch(each)]:
-        headers["anthropic-beta"] = ",".join(known)
+    betas = [beta.strip() for beta in request.headers.get("anthropic-beta", "").split(",")]
+    if allowed_betas := [beta for beta in betas if _BETAS.fullmatch(beta)]:
+        headers["anthropic-beta"] = ",".join(allowed_betas)
     key = provider.api_key.get_secret_value()
     if provider.api == "anthropic":
         headers.setdefault("anthropic-version", ANTHROPIC_VERSION)

@@ -1,8 +1,8 @@
 """The fields and models that agents may ask for, by endpoint.
 
-Providers add features all the time that reach the internet, or objects that are stored in the operator's account. What
-nobody has listed here is therefore refused. The operator can allow more: `MLEBENCH_PROVIDERS__NAME__FIELDS` for one
-provider, `MLEBENCH_LLM_HOSTED_TOOLS` for all tools that providers run.
+Providers keep adding features that reach the internet, or objects that are stored in the operator's account. Fields and
+models that are not listed here are therefore refused. The operator can allow more: `MLEBENCH_PROVIDERS__NAME__FIELDS`
+for one provider, `MLEBENCH_LLM_HOSTED_TOOLS` for all tools that providers run.
 """
 
 from __future__ import annotations
@@ -76,14 +76,14 @@ def unknown_field(path: str, body: dict[str, Any], provider: Provider, *, hosted
 
 def without_empty(path: str, body: dict[str, Any]) -> dict[str, Any]:
     """The body without unlisted fields that ask for nothing, which some clients send, and those about the client."""
-    known, own = FIELDS[path], ABOUT_CLIENT.get(path, ())
+    listed, client_fields = FIELDS[path], ABOUT_CLIENT.get(path, ())
     body = {
         name: value
         for name, value in body.items()
-        if name in known or (value not in (None, False, [], {}, "") and name not in own)
+        if name in listed or (value not in (None, False, [], {}, "") and name not in client_fields)
     }
-    if own and isinstance(body.get("messages"), list):
-        body["messages"] = [_without(own, each) for each in body["messages"]]
+    if client_fields and isinstance(body.get("messages"), list):
+        body["messages"] = [_without(client_fields, message) for message in body["messages"]]
     return body
 
 
@@ -97,7 +97,7 @@ def foreign_model(provider: Provider, model: str) -> bool:
 
 
 def wrong_value(body: dict[str, Any], provider: Provider) -> str | None:
-    """What is wrong with the values on which the price of a request depends, or storing it; None if nothing is."""
+    """Why a value on which the price of a request depends, or with which it is stored, is refused; None if none is."""
     for name in ("n", "best_of", "max_tokens", "max_completion_tokens", "max_output_tokens"):
         value = body.get(name)
         if value is not None and not is_count(value):

@@ -1,7 +1,7 @@
-"""Requests of Gemini's API: what they may contain, in the one spelling that is checked and sent.
+"""Check requests of Gemini's API, and bring them into the one spelling that is sent.
 
 Google's servers accept each field in two spellings (`fileData`, `file_data`) and one object for a list of one. A
-request is therefore brought into one form first. What nobody has listed here is refused.
+request is therefore brought into one form first. Fields that are not listed here are refused.
 """
 
 from __future__ import annotations
@@ -85,43 +85,43 @@ def checked(
     reading = _Reading(hosted_tools, Media())
     counting = path.endswith(":countTokens")
     shape = SHAPES["countTokens" if counting else "generateContent"]
-    found = _fields(shape | dict.fromkeys(provider.fields, _ANY), body, "the request", reading)
+    fields = _fields(shape | dict.fromkeys(provider.fields, _ANY), body, "the request", reading)
     if counting:
-        if "generateContentRequest" in found:
-            found["generateContentRequest"]["model"] = f"models/{model}"
-        return found, reading.media
-    _check_values(found.get("generationConfig", {}))
-    return found, reading.media
+        if "generateContentRequest" in fields:
+            fields["generateContentRequest"]["model"] = f"models/{model}"
+        return fields, reading.media
+    _check_values(fields.get("generationConfig", {}))
+    return fields, reading.media
 
 
 def _object(kind: str, value: Any, reading: _Reading) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise Refused(f"{kind!r} must be an object")
     open_ended = reading.hosted_tools and kind in _WITH_HOSTED_TOOLS
-    found = _fields(SHAPES[kind], value, repr(kind), reading, open_ended=open_ended)
+    fields = _fields(SHAPES[kind], value, repr(kind), reading, open_ended=open_ended)
     if kind == "inlineData":
-        _count(found, reading)
-    elif kind == "part" and found.keys() - SHAPES["part"].keys():
-        reading.media.documents += 1  # whatever it is
-    check_schemas([found[name] for name in _SCHEMAS if name in found and kind != "functionResponse"])
-    return found
+        _count(fields, reading)
+    elif kind == "part" and fields.keys() - SHAPES["part"].keys():
+        reading.media.documents += 1  # of unknown kind
+    check_schemas([fields[name] for name in _SCHEMAS if name in fields and kind != "functionResponse"])
+    return fields
 
 
 def _fields(
-    shape: dict[str, str], value: dict[str, Any], what: str, reading: _Reading, *, open_ended: bool = False
+    shape: dict[str, str], value: dict[str, Any], description: str, reading: _Reading, *, open_ended: bool = False
 ) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for given, each in value.items():
-        name = _spelled(given)
-        if each is None:  # as if it were not there
+    fields: dict[str, Any] = {}
+    for original_name, field_value in value.items():
+        name = _spelled(original_name)
+        if field_value is None:  # counts as a missing field
             continue
-        if name in found:
+        if name in fields:
             raise Refused(f"the field {name[:60]!r} is there twice")
         if name not in shape and not open_ended:
             kind = "tool" if shape is SHAPES["tool"] else "field"
-            raise Refused(f"the {kind} {given[:60]!r} of {what} is not available here: remove it")
-        found[name] = _value(shape.get(name, _ANY), name, each, reading)
-    return found
+            raise Refused(f"the {kind} {original_name[:60]!r} of {description} is not available here: remove it")
+        fields[name] = _value(shape.get(name, _ANY), name, field_value, reading)
+    return fields
 
 
 def _value(kind: str, name: str, value: Any, reading: _Reading) -> Any:
@@ -133,10 +133,10 @@ def _value(kind: str, name: str, value: Any, reading: _Reading) -> Any:
         return value
     if kind == _LIST:
         values = value if isinstance(value, list) else [value]
-        return [_value(_PLAIN, name, each, reading) for each in values]
+        return [_value(_PLAIN, name, item, reading) for item in values]
     if not kind.endswith("*"):
         return _object(kind, value, reading)
-    return [_object(kind[:-1], each, reading) for each in (value if isinstance(value, list) else [value])]
+    return [_object(kind[:-1], item, reading) for item in (value if isinstance(value, list) else [value])]
 
 
 def _count(data: dict[str, Any], reading: _Reading) -> None:
@@ -158,7 +158,7 @@ def _check_values(config: dict[str, Any]) -> None:
         value = config.get(name)
         if value is not None and (not is_count(value)):
             raise Refused(f"`{name}` must be a number of at least 0, without a fraction")
-    if any(each not in ("TEXT", 1) for each in config.get("responseModalities", ())):
+    if any(modality not in ("TEXT", 1) for modality in config.get("responseModalities", ())):
         raise Refused("`responseModalities` may only be TEXT here")
 
 

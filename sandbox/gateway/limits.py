@@ -63,21 +63,23 @@ class ReservedMemory:
 
 
 class Rate:
-    """A limit a minute. Up to that of one minute is saved up; what was used beyond it delays the next request."""
+    """A limit per minute. An unused amount is saved, up to that of one minute; using more delays the next request."""
 
     def __init__(self, per_minute: int | None) -> None:
         self._per_minute = per_minute
-        self._left, self._at = float(per_minute or 0), time.monotonic()
+        self._available, self._refilled_at = float(per_minute or 0), time.monotonic()
 
     def wait(self) -> int:
-        """Seconds until something is left; 0 if something is."""
+        """Seconds until something is available; 0 if something is."""
         if self._per_minute is None:
             return 0
         now = time.monotonic()
-        self._left = min(self._left + (now - self._at) * self._per_minute / 60, float(self._per_minute))
-        self._at = now
-        return 0 if self._left >= 1 else math.ceil((1 - self._left) * 60 / self._per_minute)
+        self._available = min(
+            self._available + (now - self._refilled_at) * self._per_minute / 60, float(self._per_minute)
+        )
+        self._refilled_at = now
+        return 0 if self._available >= 1 else math.ceil((1 - self._available) * 60 / self._per_minute)
 
     def use(self, amount: int) -> None:
         """Use a part; a negative amount gives it back."""
-        self._left -= amount
+        self._available -= amount

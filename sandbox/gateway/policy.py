@@ -38,7 +38,7 @@ class GatewayPolicy:
     hosted_tools: bool = False
     """Let providers search the web, fetch pages or run code for the agent."""
     requests_per_minute: int | None = 600
-    """Including those that cost nothing."""
+    """Requests that cost nothing count as well."""
     tokens_per_minute: int | None = None
     body_bytes: int = 32 * MIB
     memory_bytes: int = 256 * MIB
@@ -50,7 +50,11 @@ class GatewayPolicy:
 
     def provider_for(self, api: Api, model: str) -> tuple[str, Provider] | None:
         """Name and settings of the provider with that API whose patterns match the model most specifically."""
-        fitting = [(name, each) for name, each in self.providers.items() if each.api == api and each.fits(model)]
+        fitting = [
+            (name, provider)
+            for name, provider in self.providers.items()
+            if provider.api == api and provider.fits(model)
+        ]
         return max(fitting, key=lambda pair: pair[1].fits(model), default=None)
 
     def secrets(self) -> list[str]:

@@ -26,19 +26,23 @@ _PLAIN_TIERS = frozenset({"", "auto", "default", "standard"})
 
 @dataclass(frozen=True)
 class Rates:
-    """What one model costs; `cost` is the only thing to ask it."""
+    """The prices of one model."""
 
     own: Price | None = None
     listed: types.ModelInfo | None = field(default=None, repr=False)
     at: datetime = field(default_factory=lambda: datetime.now(UTC))
-    """When the request was made; list prices change."""
+    """The time of the request; list prices change."""
 
     def cost(self, usage: Usage, tier: str = "") -> float:
-        """Cost in US dollars, at the tier of service that the provider names; at the dearest if it is not known."""
+        """Cost in US dollars, at the tier of service that the provider names, or at the most expensive one."""
         if self.own is not None:
             return _own_cost(usage, self.own)
         assert self.listed is not None
-        tiers = {each.when["service_tier"] for each in self.listed.price_variants or () if "service_tier" in each.when}
+        tiers = {
+            variant.when["service_tier"]
+            for variant in self.listed.price_variants or ()
+            if "service_tier" in variant.when
+        }
         try:
             if tier in _PLAIN_TIERS:
                 return self._listed_cost(usage, {})
@@ -49,15 +53,15 @@ class Rates:
         return self.most(usage)
 
     def most(self, usage: Usage) -> float:
-        """The most that these tokens can cost: at the dearest tier, with all of the input written to a cache."""
+        """The most that these tokens can cost: at the most expensive tier, with all of the input written to a cache."""
         if self.own is not None:
             dearest = max(self.own.input, self.own.cached_input or 0, self.own.cache_write or 0)
             return _own_cost(usage, self.own.model_copy(update={"input": dearest, "cached_input": None}))
         assert self.listed is not None
-        contexts: list[dict[str, str]] = [{}, *(each.when for each in self.listed.price_variants or ())]
-        written = (0, usage.input_tokens) if self._priced("cache_write_mtok", "cache_write_1h_mtok") else (0,)
-        cases = [Usage(usage.input_tokens, usage.output_tokens, 0, each, each) for each in written]
-        return max(self._listed_cost(case, context) for case in cases for context in contexts)
+        contexts: list[dict[str, str]] = [{}, *(variant.when for variant in self.listed.price_variants or ())]
+        cache_writes = (0, usage.input_tokens) if self._priced("cache_write_mtok", "cache_write_1h_mtok") else (0,)
+        usages = [Usage(usage.input_tokens, usage.output_tokens, 0, written, written) for written in cache_writes]
+        return max(self._listed_cost(possible, context) for possible in usages for context in contexts)
 
     @property
     def window(self) -> int | None:
@@ -90,10 +94,10 @@ class PriceList:
     """Prices by model."""
 
     own: Mapping[str, Price] = field(default_factory=dict)
-    """The operator's, by model or by a pattern such as `llama-*`; the longest that matches counts."""
+    """The operator's prices, by model or by a pattern such as `llama-*`; the longest that matches counts."""
 
     def rates(self, provider: Provider, model: str, at: datetime | None = None) -> Rates | None:
-        """What a model of a provider costs; None if that is not known.
+        """The prices of a model of a provider; None if they are not known.
 
         Args:
             provider: the list prices are those of the provider named by its `price_list`, or by its address.

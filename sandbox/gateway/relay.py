@@ -1,7 +1,7 @@
-"""Relay one request to a provider and the response back, which is read to its end even if the agent disconnects.
+"""Relay one request to a provider and the response back. The response is read to its end even if the agent disconnects.
 
-Otherwise an agent could avoid being charged by disconnecting before the end, where the usage is reported. An agent that
-stays connected and does not read is treated as one that has disconnected.
+Otherwise, an agent could avoid being charged by disconnecting before the end, where the usage is reported. An agent
+that stays connected and does not read is treated as one that has disconnected.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 import httpx
 
 from common.providers import Api
-from sandbox.gateway.budget import Entry
+from sandbox.gateway.budget import LoggedRequest
 from sandbox.gateway.dialects import headers_to_agent
 from sandbox.gateway.limits import MemoryLimitReached, ReservedMemory
 from sandbox.gateway.redact import Redactor
@@ -26,7 +26,7 @@ logger = logging.getLogger(__name__)
 
 ANSWER_BYTES = 128 * MIB
 FREE_ANSWER_BYTES = 8 * MIB
-"""Of requests that cost nothing, such as the list of models."""
+"""Maximum size of the answers to requests that cost nothing, such as the list of models."""
 CHUNKS = 64
 """Chunks of a stream that wait for the agent to read them."""
 UNREAD_SECONDS = 60.0
@@ -34,7 +34,7 @@ UNREAD_SECONDS = 60.0
 _MAYBE_BILLED = frozenset({408, 504, 524})
 """Statuses with which a proxy gives up on a request that the provider may finish, and bill."""
 _REFUSED_KEY = b'"API_KEY_'
-"""Begins the reason in Google's answer, of the status 400 or 403, to a key that is invalid or may not be used."""
+"""Beginning of the reason in Google's answer (status 400 or 403) to a key that is invalid or may not be used."""
 PIECE = 256 * 1024
 LINE_BYTES = 16 * MIB
 TRANSCRIPT_BYTES = 8 * MIB
@@ -42,7 +42,7 @@ CREDENTIALS = "the provider refused the gateway's credentials; the benchmark's o
 
 
 class UpstreamError(Exception):
-    """The provider gave no usable response; `status` is as in `Entry.status`."""
+    """The provider gave no usable response; `status` is as in `LoggedRequest.status`."""
 
     def __init__(self, status: str, message: str) -> None:
         super().__init__(message)
@@ -56,7 +56,7 @@ class Relay:
         self,
         client: httpx.AsyncClient,
         request: httpx.Request,
-        entry: Entry,
+        entry: LoggedRequest,
         api: Api,
         redactor: Redactor,
         reserved: ReservedMemory,
@@ -65,7 +65,7 @@ class Relay:
         self.status, self.headers = 0, dict[str, str]()
         self.transcript = bytearray()
         self._client, self._request, self._entry, self._api, self._redactor = client, request, entry, api, redactor
-        self._share = reserved
+        self._reserved = reserved
         self._chunks: asyncio.Queue[bytes] = asyncio.Queue(CHUNKS)
         self._ended = asyncio.Event()
         self._started = asyncio.Event()
@@ -86,11 +86,11 @@ class Relay:
             self._fail(UpstreamError("timeout", "the provider did not answer in time"))
         except httpx.HTTPError as error:
             logger.warning("provider %s: %s", self._entry.provider, type(error).__name__)
-            began = self.status != 0
+            answered = self.status != 0
             self._fail(
                 UpstreamError(
-                    "cut" if began else "unreachable",
-                    "the provider's response was cut off" if began else "the provider cannot be reached",
+                    "cut" if answered else "unreachable",
+                    "the provider's response was cut off" if answered else "the provider cannot be reached",
                 )
             )
         finally:
@@ -119,7 +119,7 @@ class Relay:
         finally:
             ended.cancel()
             self._connected = False
-            while not self._chunks.empty():  # so that what waits for a place goes on
+            while not self._chunks.empty():  # so that a task that waits for space in the queue continues
                 self._chunks.get_nowait()
 
     def _fail(self, error: UpstreamError) -> None:
@@ -171,7 +171,7 @@ class Relay:
             if len(content) > (FREE_ANSWER_BYTES if self.free or failed else ANSWER_BYTES):
                 raise UpstreamError("cut", "the provider's response is too large")
             try:
-                self._share.grow(2 * len(chunk))
+                self._reserved.grow(2 * len(chunk))
             except MemoryLimitReached:
                 raise UpstreamError("cut", "the responses under way take too much memory") from None
         if failed and self._api == "gemini" and _REFUSED_KEY in content:
@@ -184,30 +184,30 @@ class Relay:
             self._entry.tier = tier_of(answer)
         whole = self._redactor.hide(bytes(content), error=failed)
         self._start(response.status_code, response.headers)
-        for at in range(0, len(whole), PIECE):
-            await self._pass_on(whole[at : at + PIECE])
+        for start in range(0, len(whole), PIECE):
+            await self._pass_on(whole[start : start + PIECE])
 
     async def _relay_stream(self, response: httpx.Response) -> None:
-        meter, rest, total, blank_too = StreamMeter(self._api), b"", 0, False
+        meter, partial_line, total, blank_too = StreamMeter(self._api), b"", 0, False
         self._start(response.status_code, response.headers)
         try:
             async for chunk in response.aiter_bytes():
-                *lines, rest = (rest + chunk).split(b"\n")
+                *lines, partial_line = (partial_line + chunk).split(b"\n")
                 total += len(chunk)
-                if total > ANSWER_BYTES or len(rest) > LINE_BYTES:
+                if total > ANSWER_BYTES or len(partial_line) > LINE_BYTES:
                     raise UpstreamError("cut", "the provider's response is too large")
-                kept = []
+                forwarded = []
                 for line in lines:
                     if meter.read(line) and self.drop_usage_event:
                         blank_too = True
                     elif not (blank_too and not line.strip()):
-                        kept.append(line + b"\n")
+                        forwarded.append(line + b"\n")
                         blank_too = False
-                if kept:
-                    await self._pass_on(self._redactor.hide(b"".join(kept)))
-            if rest:
-                meter.read(rest)
-                await self._pass_on(self._redactor.hide(rest))
+                if forwarded:
+                    await self._pass_on(self._redactor.hide(b"".join(forwarded)))
+            if partial_line:
+                meter.read(partial_line)
+                await self._pass_on(self._redactor.hide(partial_line))
             self._entry.status = "ok"
         finally:
             self._entry.usage, self._entry.tier = meter.usage() or self._entry.usage, meter.tier

@@ -100,8 +100,8 @@ def check(
     body = without_empty(endpoint.path, body)
     if (unknown := unknown_field(endpoint.path, body, provider, hosted_tools=hosted_tools)) is not None:
         raise RequestRejected("request", f"the field {unknown[:60]!r} is not available here: remove it")
-    if (wrong := wrong_value(body, provider)) is not None:
-        raise RequestRejected("request", wrong)
+    if (reason := wrong_value(body, provider)) is not None:
+        raise RequestRejected("request", reason)
     if hosted_tools:
         return CompletionRequest(body, model, body.get("stream") is True, _media(body, endpoint))
     try:
@@ -155,10 +155,10 @@ async def _read(request: Request, max_bytes: int, reserved: ReservedMemory) -> b
 def declared_size(request: Request, max_bytes: int) -> int:
     """Size of a request's body by its headers, 0 if they state none. Raises `RequestRejected` if it is too large."""
     declared = request.headers.get("content-length", "")
-    stated = int(declared[:20]) if declared.isdecimal() else 0
-    if stated > max_bytes:
+    length = int(declared[:20]) if declared.isdecimal() else 0
+    if length > max_bytes:
         raise RequestRejected("too_large", f"the request is larger than {size(max_bytes)}")
-    return stated
+    return length
 
 
 def _no_constant(name: str) -> NoReturn:

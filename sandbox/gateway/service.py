@@ -23,7 +23,7 @@ from common import plain_json
 from common.jsonlines import JsonLinesLog
 from common.providers import Api, Provider
 from sandbox.gateway import dialects
-from sandbox.gateway.budget import BudgetTracker, Entry, OverBudget
+from sandbox.gateway.budget import BudgetTracker, LoggedRequest, OverBudget
 from sandbox.gateway.dialects import ENDPOINTS, Endpoint, Problem
 from sandbox.gateway.limits import MemoryLimit, MemoryLimitReached, Rate, ReservedMemory
 from sandbox.gateway.max_usage import max_usage
@@ -54,18 +54,18 @@ _MODEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@-]{0,199}")
 
 @dataclass
 class _Exchange:
-    """One request on its way: what it asks for, of whom, and what it can cost."""
+    """One request under way, with its provider and its prices."""
 
     endpoint: Endpoint
     completion: CompletionRequest
-    entry: Entry
+    entry: LoggedRequest
     provider: Provider
     rates: Rates | None
     headers: dict[str, str]
     beta: bool
     reserved: ReservedMemory
     relay: asyncio.Future[Relay]
-    """Known as soon as the request is sent."""
+    """Done as soon as the request is sent."""
 
 
 class GatewayService:
@@ -81,7 +81,9 @@ class GatewayService:
             since: ISO time from which on requests count towards the budget.
         """
         self.budget = BudgetTracker(folder, policy.budget, since)
-        self.routes = [Route(path, partial(self._complete, each), methods=["POST"]) for path, each in ENDPOINTS.items()]
+        self.routes = [
+            Route(path, partial(self._complete, endpoint), methods=["POST"]) for path, endpoint in ENDPOINTS.items()
+        ]
         self.routes += [Route(path, self._models, methods=["GET"]) for path in ("/v1/models", "/v1/models/{model}")]
         self.routes += [Route("/v1/budget", self._left, methods=["GET"])]
         self._policy = policy
@@ -89,7 +91,7 @@ class GatewayService:
         self._redactor = Redactor(policy.secrets())
         self._transcripts = JsonLinesLog(folder / "transcripts.jsonl", 2 * GIB) if policy.transcripts else None
         self._prices = PriceList(policy.prices)
-        self._places = asyncio.Semaphore(policy.concurrent)
+        self._concurrency = asyncio.Semaphore(policy.concurrent)
         self._memory = MemoryLimit(policy.memory_bytes)
         self._requests, self._tokens = Rate(policy.requests_per_minute), Rate(policy.tokens_per_minute)
         self._under_way: set[asyncio.Task[None]] = set()
@@ -148,28 +150,28 @@ class GatewayService:
 
     def _check_rates(self) -> None:
         policy = self._policy
-        for rate, most, what in (
+        for rate, limit, unit in (
             (self._requests, policy.requests_per_minute, "requests to language models"),
             (self._tokens, policy.tokens_per_minute, "tokens of language models"),
         ):
             if seconds := rate.wait():
-                raise RequestRejected("busy", f"more than {most:,} {what} a minute: wait {seconds} seconds")
+                raise RequestRejected("busy", f"more than {limit:,} {unit} a minute: wait {seconds} seconds")
         self._requests.use(1)
 
     async def _pass_on(self, request: Request, endpoint: Endpoint) -> Response:
         size = declared_size(request, self._policy.body_bytes)
-        held = contextlib.AsyncExitStack()
-        reserved = await held.enter_async_context(self._memory.reserve(size, ROOM_SECONDS))
+        resources = contextlib.AsyncExitStack()
+        reserved = await resources.enter_async_context(self._memory.reserve(size, ROOM_SECONDS))
         try:
             exchange = await self._prepare(request, endpoint, reserved)
         except BaseException:
-            await held.aclose()
+            await resources.aclose()
             raise
-        task = asyncio.create_task(self._carry_out(exchange, held))
+        task = asyncio.create_task(self._carry_out(exchange, resources))
         self._under_way.add(task)
         task.add_done_callback(self._done)
-        either: list[asyncio.Future[Any]] = [exchange.relay, task]
-        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+        awaited: list[asyncio.Future[Any]] = [exchange.relay, task]
+        await asyncio.wait(awaited, return_when=asyncio.FIRST_COMPLETED)
         if not exchange.relay.done():
             task.result()  # raises
         relay = exchange.relay.result()
@@ -187,10 +189,10 @@ class GatewayService:
         if endpoint.method == "POST":
             body = await read_body(request, policy.body_bytes, reserved)
             model = model or model_of(body)
-        found = policy.provider_for(endpoint.api, model)
-        if found is None:
+        match = policy.provider_for(endpoint.api, model)
+        if match is None:
             raise RequestRejected("missing", f"no provider serves the model {model!r} here")
-        name, provider = found
+        name, provider = match
         completion = CompletionRequest({}, model, stream=False)
         if body is not None:
             completion = check(body, model, endpoint, provider, hosted_tools=policy.hosted_tools)
@@ -199,13 +201,13 @@ class GatewayService:
             raise RequestRejected(
                 "missing", f"{model!r} has no price here, so its cost cannot be limited; choose another"
             )
-        listed = provider.models or policy.hosted_tools or endpoint.free or self._prices.names(provider, model)
-        if not listed:
+        is_available = provider.models or policy.hosted_tools or endpoint.free or self._prices.names(provider, model)
+        if not is_available:
             raise RequestRejected("missing", f"the model {model!r} is not available here; choose another")
         return _Exchange(
             endpoint=endpoint,
             completion=completion,
-            entry=Entry(name, request.scope["path"], model, completion.stream),
+            entry=LoggedRequest(name, request.scope["path"], model, completion.stream),
             provider=provider,
             rates=rates,
             headers=dialects.headers_to_provider(request, provider),
@@ -214,25 +216,25 @@ class GatewayService:
             relay=asyncio.get_running_loop().create_future(),
         )
 
-    async def _carry_out(self, exchange: _Exchange, held: contextlib.AsyncExitStack) -> None:
-        """Hold a request against the budget, relay it and log it, even if the agent disconnects."""
+    async def _carry_out(self, exchange: _Exchange, resources: contextlib.AsyncExitStack) -> None:
+        """Check a request against the budget, relay it and log it, even if the agent disconnects."""
         endpoint, entry, provider, rates = exchange.endpoint, exchange.entry, exchange.provider, exchange.rates
         body, window = exchange.completion.body, rates.window if rates is not None else None
-        async with held, self._places:
+        async with resources, self._concurrency:
             bound = max_usage(body, endpoint, exchange.completion.media, provider, window)
             try:
-                stated, bound = bound, self.budget.admit(bound, provider, rates)
-                if stated.allows_thinking(body) and not bound.allows_thinking(body):
+                requested_bound, bound = bound, self.budget.admit(bound, provider, rates)
+                if requested_bound.allows_thinking(body) and not bound.allows_thinking(body):
                     raise OverBudget("budget", f"what is left of the budget allows {bound.limit} tokens: think less")
             except OverBudget as reached:
                 self.budget.refuse(entry, reached)
                 raise
             body = _with_usage(bound.apply(body), endpoint, provider)
-            most = bound.usage(provider, rates) if not endpoint.free else Usage()
-            dollars = 0.0 if endpoint.free else rates.most(most) if rates is not None else None
-            guess = min(most.total, self._policy.tokens_per_minute or 0)
-            self._tokens.use(guess)
-            with self.budget.under_way(entry, most, dollars):
+            max_used = bound.usage(provider, rates) if not endpoint.free else Usage()
+            dollars = 0.0 if endpoint.free else rates.most(max_used) if rates is not None else None
+            reserved_tokens = min(max_used.total, self._policy.tokens_per_minute or 0)
+            self._tokens.use(reserved_tokens)
+            with self.budget.under_way(entry, max_used, dollars):
                 upstream = self._client.build_request(
                     endpoint.method,
                     endpoint.url(provider, entry.model),
@@ -249,7 +251,7 @@ class GatewayService:
                 finally:
                     entry.usage = Usage() if endpoint.free else entry.usage
                     entry.cost_usd = _cost(entry, rates)
-                    self._tokens.use(entry.usage.total - guess)
+                    self._tokens.use(entry.usage.total - reserved_tokens)
             if self._transcripts is not None:
                 self._write_transcript(self._transcripts, entry, body, relay)
 
@@ -262,7 +264,9 @@ class GatewayService:
         ):
             logger.error("the LLM gateway failed: %s", type(error).__name__)
 
-    def _write_transcript(self, transcripts: JsonLinesLog, entry: Entry, body: dict[str, Any], relay: Relay) -> None:
+    def _write_transcript(
+        self, transcripts: JsonLinesLog, entry: LoggedRequest, body: dict[str, Any], relay: Relay
+    ) -> None:
         response: Any = bytes(relay.transcript).decode("utf-8", "replace")
         if not entry.stream:
             with contextlib.suppress(ValueError):
@@ -278,7 +282,7 @@ def _certificates() -> ssl.SSLContext:
     return httpx.create_ssl_context()
 
 
-def _cost(entry: Entry, rates: Rates | None) -> float | None:
+def _cost(entry: LoggedRequest, rates: Rates | None) -> float | None:
     if not entry.usage.total:
         return 0.0
     if rates is None:

@@ -46,7 +46,7 @@ def estimate(count: int) -> int:
 def is_count(value: Any) -> bool:
     """Whether a value can be a number of tokens or answers.
 
-    >>> [is_count(each) for each in (0, 10**9, -1, 1.0, True, "1", 10**30)]
+    >>> [is_count(value) for value in (0, 10**9, -1, 1.0, True, "1", 10**30)]
     [True, True, False, False, False, False, False]
     """
     return type(value) is int and 0 <= value <= MAX_TOKENS
@@ -61,41 +61,43 @@ def reported(api: Api, usage: Any) -> Usage | None:
         return None
     try:
         return _reported(api, usage)
-    except _NoCount:
+    except _NotACount:
         return None
 
 
-class _NoCount(ValueError):
+class _NotACount(ValueError):
     """A number of tokens is not a whole number from 0 to `MAX_TOKENS`."""
 
 
 def _reported(api: Api, usage: dict[str, Any]) -> Usage | None:
     if api == "gemini":
         # What a tool of the provider reads is beside the prompt, and what the model thinks beside the answer.
-        given = _count(usage, "promptTokenCount") + _count(usage, "toolUsePromptTokenCount")
-        output = _count(usage, "candidatesTokenCount") + _count(usage, "thoughtsTokenCount")
-        output = max(output, _count(usage, "totalTokenCount") - given)
-        found = Usage(given, output, min(_count(usage, "cachedContentTokenCount"), given))
-        return found if found.total else None
+        input_tokens = _count(usage, "promptTokenCount") + _count(usage, "toolUsePromptTokenCount")
+        output_tokens = _count(usage, "candidatesTokenCount") + _count(usage, "thoughtsTokenCount")
+        output_tokens = max(output_tokens, _count(usage, "totalTokenCount") - input_tokens)
+        parsed_usage = Usage(input_tokens, output_tokens, min(_count(usage, "cachedContentTokenCount"), input_tokens))
+        return parsed_usage if parsed_usage.total else None
     if api == "anthropic":
         read, write = _count(usage, "cache_read_input_tokens"), _count(usage, "cache_creation_input_tokens")
-        plain, output = _count(usage, "input_tokens"), _count(usage, "output_tokens")
+        plain, output_tokens = _count(usage, "input_tokens"), _count(usage, "output_tokens")
         creation = usage.get("cache_creation")
         long = _count(creation, "ephemeral_1h_input_tokens") if isinstance(creation, dict) else 0
-        found = Usage(plain + read + write, output, read, write, min(long, write))
+        parsed_usage = Usage(plain + read + write, output_tokens, read, write, min(long, write))
     else:
-        given = _count(usage, "prompt_tokens") or _count(usage, "input_tokens")
-        output = _count(usage, "completion_tokens") or _count(usage, "output_tokens")
+        input_tokens = _count(usage, "prompt_tokens") or _count(usage, "input_tokens")
+        output_tokens = _count(usage, "completion_tokens") or _count(usage, "output_tokens")
         total = _count(usage, "total_tokens")
-        given = given or max(total - output, 0)
+        input_tokens = input_tokens or max(total - output_tokens, 0)
         # Some providers report the reasoning beside the answer, in the total only.
-        output = max(output, total - given)
+        output_tokens = max(output_tokens, total - input_tokens)
         details = usage.get("prompt_tokens_details") or usage.get("input_tokens_details")
         details = details if isinstance(details, dict) else {}
         # What is written to the cache is billed at a price of its own by models that report it, and was not read there.
-        read = min(_count(details, "cached_tokens"), given)
-        found = Usage(given, output, read, min(_count(details, "cache_write_tokens"), given - read))
-    return found if found.total else None
+        read = min(_count(details, "cached_tokens"), input_tokens)
+        parsed_usage = Usage(
+            input_tokens, output_tokens, read, min(_count(details, "cache_write_tokens"), input_tokens - read)
+        )
+    return parsed_usage if parsed_usage.total else None
 
 
 def usage_in(answer: dict[str, Any]) -> Any:
@@ -106,8 +108,8 @@ def usage_in(answer: dict[str, Any]) -> Any:
 def tier_of(answer: dict[str, Any]) -> str:
     """The tier of service that an answer of either API names, empty if it names none."""
     usage = answer.get("usage")
-    named = answer.get("service_tier") or (usage.get("service_tier") if isinstance(usage, dict) else None)
-    return named[:40] if isinstance(named, str) else ""
+    tier = answer.get("service_tier") or (usage.get("service_tier") if isinstance(usage, dict) else None)
+    return tier[:40] if isinstance(tier, str) else ""
 
 
 def _count(usage: dict[str, Any], name: str) -> int:
@@ -115,7 +117,7 @@ def _count(usage: dict[str, Any], name: str) -> int:
     if value is None:
         return 0
     if not is_count(value):
-        raise _NoCount
+        raise _NotACount
     return int(value)
 
 
@@ -156,10 +158,10 @@ class StreamMeter:
     def _all_finished(self, event: dict[str, Any]) -> bool:
         """Whether all answers of a stream of Gemini's API have ended, of which there is none if it was blocked."""
         feedback, candidates = event.get("promptFeedback"), event.get("candidates")
-        for each in candidates if isinstance(candidates, list) else []:
-            if isinstance(each, dict):
-                index = str(each.get("index", 0))
-                self._finished[index] = self._finished.get(index, False) or bool(each.get("finishReason"))
+        for candidate in candidates if isinstance(candidates, list) else []:
+            if isinstance(candidate, dict):
+                index = str(candidate.get("index", 0))
+                self._finished[index] = self._finished.get(index, False) or bool(candidate.get("finishReason"))
         blocked = isinstance(feedback, dict) and bool(feedback.get("blockReason"))
         return all(self._finished.values()) and (bool(self._finished) or blocked)
 

@@ -1,8 +1,8 @@
 """The tools that agents may offer to a model: by their exact types, with exactly the fields that each type has.
 
-Agents run these tools themselves. Providers run the others, which reach the internet or stored objects, and they name
-new ones all the time (`web_search_20260318`, `bash_code_execution`): a type or a field that is not listed here is
-refused, however much it resembles one that is.
+Agents run these tools themselves. Providers run the others, which reach the internet or stored objects, and providers
+keep adding new ones (`web_search_20260318`, `bash_code_execution`): a type or a field that is not listed here is
+refused, even if it resembles one that is.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ _CHOICE_FIELDS = frozenset(
 
 
 def check_tools(api: Api, body: dict[str, Any]) -> None:
-    """Check the tools of a request, the older `functions` of a chat, and which of them the model has to use.
+    """Check the tools of a request, the older `functions` of a chat, and the tools that the model is told to use.
 
     Raises:
         Refused: a tool is not one that the agent runs itself, or has a field that is not on its list.
@@ -113,8 +113,8 @@ def _choice(api: Api, choice: Any) -> None:
     if unknown := set(choice) - _CHOICE_FIELDS:
         raise _unavailable(f"the field {min(unknown)[:60]!r} of `tool_choice`")
     allowed = choice.get("allowed_tools") or choice
-    for each in _list(allowed.get("tools") if isinstance(allowed, dict) else None, "tools"):
-        _choice(api, each)
+    for tool in _list(allowed.get("tools") if isinstance(allowed, dict) else None, "tools"):
+        _choice(api, tool)
 
 
 def _list(value: Any, name: str) -> list[Any]:
@@ -123,5 +123,5 @@ def _list(value: Any, name: str) -> list[Any]:
     return value or []
 
 
-def _unavailable(what: str) -> Refused:
-    return Refused(f"{what} is not available here: models may not reach the internet for you")
+def _unavailable(description: str) -> Refused:
+    return Refused(f"{description} is not available here: models may not reach the internet for you")

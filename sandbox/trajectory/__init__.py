@@ -1,1 +1,1 @@
-"""What an agent and language models said to each other, read from the journals of a run's gateway."""
+"""The messages between an agent and language models, read from the journals of a run's gateway."""

@@ -78,10 +78,10 @@ class _Writer:
 
     def model(self) -> str | None:
         """The model that wrote most."""
-        written: dict[str, int] = {}
+        tokens_by_model: dict[str, int] = {}
         for call in self._sent:
-            written[call.model] = written.get(call.model, 0) + call.output_tokens
-        return max(written, key=lambda name: written[name]) if written else None
+            tokens_by_model[call.model] = tokens_by_model.get(call.model, 0) + call.output_tokens
+        return max(tokens_by_model, key=lambda name: tokens_by_model[name]) if tokens_by_model else None
 
     def totals(self) -> dict[str, Any]:
         """The sums over all steps."""
@@ -89,21 +89,21 @@ class _Writer:
         return {**sums, "total_steps": len(self.steps)}
 
     def _ask(self, message: Message, call: Call) -> None:
-        when = call.started_at.isoformat()
+        timestamp = call.started_at.isoformat()
         if message.role == "tool":
-            self._observe(message, when)
+            self._observe(message, timestamp)
         elif message.role == "assistant":  # an example in a prompt, or an answer that the agent has changed
-            step = self._step("agent", message.text, when, is_copied_context=True)
+            step = self._step("agent", message.text, timestamp, is_copied_context=True)
             self._tools(step, message)
         else:
-            self._step(message.role, message.text, when)
+            self._step(message.role, message.text, timestamp)
 
-    def _observe(self, message: Message, when: str) -> None:
+    def _observe(self, message: Message, timestamp: str) -> None:
         """Add the result of a tool to the step that called it."""
         result: dict[str, Any] = {"content": message.text}
         step = self._callers.get(message.call_id)
         if step is None:
-            step = self._step("system", "", when)
+            step = self._step("system", "", timestamp)
         else:
             result = {"source_call_id": message.call_id, **result}
         step.setdefault("observation", {"results": []})["results"].append(result)
@@ -111,13 +111,13 @@ class _Writer:
     def _tools(self, step: dict[str, Any], message: Message) -> None:
         if message.calls:
             step["tool_calls"] = [
-                {"tool_call_id": each.id, "function_name": each.name, "arguments": each.arguments}
-                for each in message.calls
+                {"tool_call_id": call.id, "function_name": call.name, "arguments": call.arguments}
+                for call in message.calls
             ]
-            self._callers.update({each.id: step for each in message.calls})
+            self._callers.update({call.id: step for call in message.calls})
 
-    def _step(self, source: str, text: str, when: str, **fields: Any) -> dict[str, Any]:
-        step = {"step_id": len(self.steps) + 1, "timestamp": when, "source": source, "message": text, **fields}
+    def _step(self, source: str, text: str, timestamp: str, **fields: Any) -> dict[str, Any]:
+        step = {"step_id": len(self.steps) + 1, "timestamp": timestamp, "source": source, "message": text, **fields}
         self.steps.append(step)
         return step
 
@@ -125,10 +125,10 @@ class _Writer:
 def _metrics(calls: list[Call]) -> dict[str, Any]:
     """The tokens and the cost of calls. The cost is left out if that of any is unknown."""
     costs = [call.cost_usd for call in calls]
-    known = [cost for cost in costs if cost is not None]
+    known_costs = [cost for cost in costs if cost is not None]
     return {
         "prompt_tokens": sum(call.input_tokens for call in calls),
         "completion_tokens": sum(call.output_tokens for call in calls),
         "cached_tokens": sum(call.cached_tokens for call in calls),
-        **({"cost_usd": sum(known)} if len(known) == len(costs) else {}),
+        **({"cost_usd": sum(known_costs)} if len(known_costs) == len(costs) else {}),
     }

@@ -25,7 +25,7 @@ class Call:
     message: str | None
     """Why there is no answer."""
     input_tokens: int
-    """All of the prompt, those from a cache included."""
+    """Tokens of the whole prompt, including those from a cache."""
     cached_tokens: int
     output_tokens: int
     cost_usd: float | None
@@ -35,12 +35,12 @@ class Call:
 
     @property
     def ended_at(self) -> datetime:
-        """When the answer was complete."""
+        """The time at which the answer was complete."""
         return self.started_at + timedelta(seconds=self.seconds)
 
     @property
     def refused(self) -> bool:
-        """The gateway did not send it."""
+        """Whether the gateway did not send it."""
         return self.status == "refused"
 
 
@@ -52,12 +52,12 @@ def calls_of(journal: Iterable[bytes], transcripts: Iterable[bytes] = ()) -> Ite
         transcripts: lines of `transcripts.jsonl`, in the same order; some of the calls, or none, have one. They are
             read one at a time, as each contains the whole conversation.
     """
-    waiting = _records(transcripts)
-    transcript = next(waiting, None)
+    transcript_records = _records(transcripts)
+    transcript = next(transcript_records, None)
     for entry in _records(journal):
         if transcript is not None and transcript.get("id") == entry.get("id"):
             yield _call(entry, transcript)
-            transcript = next(waiting, None)
+            transcript = next(transcript_records, None)
         else:
             yield _call(entry, None)
 
@@ -97,7 +97,7 @@ def _call(entry: dict[str, Any], transcript: dict[str, Any] | None) -> Call:
 
 def _moment(value: Any) -> datetime:
     try:
-        found = datetime.fromisoformat(str(value))
+        moment = datetime.fromisoformat(str(value))
     except ValueError:
         return datetime.fromtimestamp(0, UTC)
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

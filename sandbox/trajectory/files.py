@@ -29,10 +29,10 @@ def write_trajectory(
     with contextlib.ExitStack() as opened:
         journal = opened.enter_context(journals[JOURNAL].open("rb"))
         messages = opened.enter_context(journals[TRANSCRIPTS].open("rb")) if TRANSCRIPTS in journals else ()
-        found = atif.trajectory(calls_of(journal, messages), session=session, agent=agent, version=version)
-    if not found["steps"]:
+        trajectory = atif.trajectory(calls_of(journal, messages), session=session, agent=agent, version=version)
+    if not trajectory["steps"]:
         return {}
     files = {atif.FILE: folder / atif.FILE, page.FILE: folder / page.FILE}
-    files[atif.FILE].write_text(plain_json.dumps(found), "utf-8")
-    files[page.FILE].write_text(page.render(found, f"Trajectory of {session}"), "utf-8")
+    files[atif.FILE].write_text(plain_json.dumps(trajectory), "utf-8")
+    files[page.FILE].write_text(page.render(trajectory, f"Trajectory of {session}"), "utf-8")
     return files

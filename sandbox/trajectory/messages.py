@@ -12,7 +12,7 @@ from common import plain_json
 
 Role = Literal["system", "user", "assistant", "tool"]
 
-_DEEPEST = 40
+_MAX_DEPTH = 40
 
 
 @dataclass(frozen=True)
@@ -33,41 +33,41 @@ class Message:
     reasoning: str = ""
     calls: tuple[ToolCall, ...] = ()
     call_id: str = ""
-    """Of a tool's result: the id of the call."""
+    """The id of the call, in the result of a tool."""
 
     @property
     def digest(self) -> bytes:
-        """The same for messages of the same content."""
+        """A hash of the content."""
         return hashlib.blake2b(plain_json.dumps(asdict(self), sort_keys=True).encode(), digest_size=16).digest()
 
     def said(self) -> Message:
-        """What agents send back of a model's message: without its reasoning, and perhaps stripped."""
+        """The message as agents send it back: without the model's reasoning, and with its text stripped."""
         return replace(self, reasoning="", text=self.text.strip())
 
 
 def arguments_of(value: Any) -> dict[str, Any]:
-    """Arguments of a call as a JSON object. Text that is none becomes the argument `input`."""
+    """Arguments of a call as a JSON object. A value that is no object becomes the argument `input`."""
     if isinstance(value, str):
         try:
             value = json.loads(value) if value.strip() else {}
         except (ValueError, RecursionError):
             return {"input": plain(value)}
-    found = plain(value)
-    return found if isinstance(found, dict) else {"input": found}
+    arguments = plain(value)
+    return arguments if isinstance(arguments, dict) else {"input": arguments}
 
 
 def plain(value: Any, depth: int = 0) -> Any:
-    """A JSON value that every reader of JSON reads: no lone surrogates, no NaN, no nesting without end."""
+    """A JSON value that every JSON parser accepts: no lone surrogates, no NaN, a limited depth."""
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode()
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     if value is None or isinstance(value, bool | int | float):
         return value
-    if depth > _DEEPEST:
+    if depth > _MAX_DEPTH:
         return "..."
     if isinstance(value, dict):
-        return {plain(str(name)): plain(each, depth + 1) for name, each in value.items()}
+        return {plain(str(name)): plain(item, depth + 1) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(each, depth + 1) for each in value]
+        return [plain(item, depth + 1) for item in value]
     return str(value)

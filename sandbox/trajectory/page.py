@@ -1,4 +1,4 @@
-"""A trajectory as a page for the browser. It runs no script and asks the network for nothing."""
+"""A trajectory as a page for the browser. The page runs no script and loads nothing from the network."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ FILE = "trajectory.html"
 """Name of the file in the folder of a run."""
 PAGE_CHARACTERS = 1_500_000
 TEXT_CHARACTERS = 8_000
-"""The most of one text that the page shows; the file has all of it."""
-_OPEN_CHARACTERS = 1_500
+"""Maximum number of characters of one text that the page shows; the file has all of them."""
+_MAX_OPEN_CHARACTERS = 1_500
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 _STYLE = """
 body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#222;background:#fff}
@@ -30,12 +30,12 @@ details{margin:.3rem 0}summary{cursor:pointer;color:#555}
 def render(trajectory: dict[str, Any], title: str) -> str:
     """The page of an ATIF trajectory. Long texts are cut, and a page that gets too long ends early and says so."""
     pieces: list[str] = []
-    left = PAGE_CHARACTERS
+    remaining_characters = PAGE_CHARACTERS
     steps = trajectory["steps"]
     for step in steps:
         piece = "".join(_step(step))
-        left -= len(piece)
-        if left < 0:
+        remaining_characters -= len(piece)
+        if remaining_characters < 0:
             pieces.append(f"<p>{len(steps) - len(pieces)} more steps are in trajectory.json.</p>")
             break
         pieces.append(piece)
@@ -54,7 +54,7 @@ def render(trajectory: dict[str, Any], title: str) -> str:
 
 
 def _shown(text: object) -> str:
-    """A text that may say anything, for the page."""
+    """A text from anybody, escaped for the page."""
     return escape(visible(text))
 
 
@@ -79,10 +79,10 @@ def _step(step: dict[str, Any]) -> Iterator[str]:
 def _text(text: str, label: str = "") -> str:
     if not text:
         return ""
-    more = (
+    cut_note = (
         f"\n… {len(text) - TEXT_CHARACTERS:,} more characters in trajectory.json" if len(text) > TEXT_CHARACTERS else ""
     )
-    shown = f"<pre>{_shown(text[:TEXT_CHARACTERS])}{more}</pre>"
-    if not label and len(text) <= _OPEN_CHARACTERS:
-        return shown
-    return f"<details><summary>{_shown(label or text[:80])}</summary>{shown}</details>"
+    block = f"<pre>{_shown(text[:TEXT_CHARACTERS])}{cut_note}</pre>"
+    if not label and len(text) <= _MAX_OPEN_CHARACTERS:
+        return block
+    return f"<details><summary>{_shown(label or text[:80])}</summary>{block}</details>"

@@ -12,23 +12,23 @@ _TOOL_CALLS = ("function_call", "custom_tool_call", "local_shell_call", "apply_p
 
 
 def messages_of(body: Any) -> list[Message]:
-    """The messages of a request's body. What is no message in any of the forms is left out."""
+    """The messages of a request's body. Content that is no message in any of the forms is left out."""
     if not isinstance(body, dict):
         return []
-    found: list[Message] = []
+    messages: list[Message] = []
     for name in ("system", "instructions", "systemInstruction"):
         value = body.get(name)
         text = text_of(value.get("parts") if isinstance(value, dict) else value)
-        found += [Message("system", text)] if text else []
-    given = body.get("input") if "input" in body else body.get("messages", body.get("contents"))
-    if given is None:
-        given = body.get("prompt")
-    for each in given if isinstance(given, list) else [given]:
-        for message in [Message("user", plain(each))] if isinstance(each, str) else _item(each):
-            if found and message.role == found[-1].role == "assistant":  # the items of one answer
-                message = _both(found.pop(), message)
-            found.append(message)
-    return found
+        messages += [Message("system", text)] if text else []
+    items = body.get("input") if "input" in body else body.get("messages", body.get("contents"))
+    if items is None:
+        items = body.get("prompt")
+    for item in items if isinstance(items, list) else [items]:
+        for message in [Message("user", plain(item))] if isinstance(item, str) else _item(item):
+            if messages and message.role == messages[-1].role == "assistant":  # the items of one answer
+                message = _both(messages.pop(), message)
+            messages.append(message)
+    return messages
 
 
 def _both(first: Message, second: Message) -> Message:
@@ -39,7 +39,7 @@ def _both(first: Message, second: Message) -> Message:
 
 def answer_of(content: Any) -> Message:
     """A model's message, from the list of its parts or items in any of the forms."""
-    parts = [each for each in content if isinstance(each, dict)] if isinstance(content, list) else []
+    parts = [part for part in content if isinstance(part, dict)] if isinstance(content, list) else []
     texts, thoughts, calls = [], [], []
     for number, part in enumerate(parts):
         kind = str(part.get("type", ""))
@@ -56,21 +56,21 @@ def answer_of(content: Any) -> Message:
 
 def chat_message(message: dict[str, Any]) -> Message:
     """A model's message in the form of chats, whether in a request or in a response."""
-    given = message.get("tool_calls")
-    calls = [each for each in given if isinstance(each, dict)] if isinstance(given, list) else []
+    tool_calls = message.get("tool_calls")
+    calls = [call for call in tool_calls if isinstance(call, dict)] if isinstance(tool_calls, list) else []
     if isinstance(message.get("function_call"), dict):
         calls.append({"id": "", "function": message["function_call"]})
-    found = []
-    for number, each in enumerate(calls):
-        inner = each.get("function") or each.get("custom")
+    parsed_calls = []
+    for number, call in enumerate(calls):
+        inner = call.get("function") or call.get("custom")
         function = inner if isinstance(inner, dict) else {}
-        found.append(_named(each.get("id"), function.get("name"), function.get("arguments"), number))
+        parsed_calls.append(_named(call.get("id"), function.get("name"), function.get("arguments"), number))
     reasoning = message.get("reasoning_content") or message.get("reasoning")
     return Message(
         "assistant",
         text_of(message.get("content")) or text_of(message.get("refusal")),
         text_of(reasoning),
-        tuple(found),
+        tuple(parsed_calls),
     )
 
 
@@ -97,24 +97,24 @@ def _part_text(part: Any) -> str:
     return f"[{plain(kind)}]" if kind in ("file", "input_file", "document") else ""
 
 
-def _item(each: Any) -> list[Message]:
+def _item(item: Any) -> list[Message]:
     """The messages of one item of a conversation: several, if it contains results of tools beside text."""
-    if not isinstance(each, dict):
+    if not isinstance(item, dict):
         return []
-    kind, role = str(each.get("type", "message")), str(each.get("role", ""))
+    kind, role = str(item.get("type", "message")), str(item.get("role", ""))
     if kind.endswith("_output"):
-        return [_result(each.get("call_id"), each.get("output"))]
+        return [_result(item.get("call_id"), item.get("output"))]
     if kind == "reasoning" or kind in _TOOL_CALLS:
-        return [answer_of([each])]
-    content = each.get("parts") if "parts" in each else each.get("content")
+        return [answer_of([item])]
+    content = item.get("parts") if "parts" in item else item.get("content")
     if role == "tool" or role == "function":
-        return [_result(each.get("tool_call_id") or each.get("name"), content)]
+        return [_result(item.get("tool_call_id") or item.get("name"), content)]
     if _ROLES.get(role) == "assistant":
-        whole = isinstance(content, list) and ("tool_calls" not in each)
-        return [answer_of(content) if whole else chat_message(each)]
+        whole = isinstance(content, list) and ("tool_calls" not in item)
+        return [answer_of(content) if whole else chat_message(item)]
     results = list(_results(content))
-    others = [part for part in content if not _is_result(part)] if isinstance(content, list) else content
-    text = text_of(others)
+    rest = [part for part in content if not _is_result(part)] if isinstance(content, list) else content
+    text = text_of(rest)
     return [*results, *([Message(_ROLES.get(role, "user"), text)] if text or not results else [])]
 
 
@@ -140,7 +140,9 @@ def _call(part: dict[str, Any], number: int) -> ToolCall:
     inner = part.get("functionCall")
     if isinstance(inner, dict):
         return _named(inner.get("id") or inner.get("name"), inner.get("name"), inner.get("args"), number)
-    arguments: Any = next((part[n] for n in ("input", "arguments", "action", "operation", "actions") if n in part), {})
+    arguments: Any = next(
+        (part[field] for field in ("input", "arguments", "action", "operation", "actions") if field in part), {}
+    )
     return _named(part.get("call_id") or part.get("id"), part.get("name") or part.get("type"), arguments, number)
 
 

@@ -37,18 +37,18 @@ def _events(text: str) -> Iterator[dict[str, Any]]:
     for line in text.splitlines():
         if line.startswith("data:"):
             try:
-                found = json.loads(line[5:])
+                event = json.loads(line[5:])
             except (ValueError, RecursionError):  # [DONE], or an event that was cut
                 continue
-            if isinstance(found, dict):
-                yield found
+            if isinstance(event, dict):
+                yield event
 
 
 def _streamed(events: list[dict[str, Any]]) -> Message | None:
     for event in events:  # a stream of the responses API ends with the whole response
         whole = event.get("response") if event.get("type") in ("response.completed", "response.incomplete") else None
-        if isinstance(whole, dict) and (found := message_of(whole)) is not None:
-            return found
+        if isinstance(whole, dict) and (message := message_of(whole)) is not None:
+            return message
     items = [event["item"] for event in events if event.get("type") == "response.output_item.done" and "item" in event]
     if items:
         return answer_of(items)
@@ -74,7 +74,7 @@ def _streamed(events: list[dict[str, Any]]) -> Message | None:
 def _blocks(events: list[dict[str, Any]]) -> Message:
     """The content blocks of a streamed message of Anthropic's API."""
     blocks: dict[Any, dict[str, Any]] = {}
-    written: dict[Any, str] = {}
+    arguments: dict[Any, str] = {}
     for event in events:
         number = event.get("index")
         if event.get("type") == "content_block_start" and isinstance(event.get("content_block"), dict):
@@ -87,8 +87,8 @@ def _blocks(events: list[dict[str, Any]]) -> Message:
             if isinstance(delta.get(name), str):
                 block[name] = str(block.get(name) or "") + delta[name]
         if isinstance(delta.get("partial_json"), str):
-            written[number] = written.get(number, "") + delta["partial_json"]
-    for number, text in written.items():
+            arguments[number] = arguments.get(number, "") + delta["partial_json"]
+    for number, text in arguments.items():
         blocks[number]["input"] = text
     return answer_of(list(blocks.values()))
 
@@ -102,15 +102,15 @@ def _parts(event: dict[str, Any]) -> list[dict[str, Any]]:
 
 def _joined(parts: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Successive parts of text as one."""
-    found: list[dict[str, Any]] = []
+    joined: list[dict[str, Any]] = []
     for part in parts:
-        last = found[-1] if found else {}
-        both = isinstance(part.get("text"), str) and isinstance(last.get("text"), str)
-        if both and part.get("thought") == last.get("thought"):
+        last = joined[-1] if joined else {}
+        are_texts = isinstance(part.get("text"), str) and isinstance(last.get("text"), str)
+        if are_texts and part.get("thought") == last.get("thought"):
             last["text"] += part["text"]
         else:
-            found.append(dict(part))
-    return found
+            joined.append(dict(part))
+    return joined
 
 
 def _chat(deltas: list[dict[str, Any]]) -> Message:
@@ -121,15 +121,15 @@ def _chat(deltas: list[dict[str, Any]]) -> Message:
         for name, value in (*delta.items(), ("reasoning_content", delta.get("reasoning"))):
             if name in whole and isinstance(value, str):
                 whole[name] += value
-        given = delta.get("tool_calls")
-        for each in given if isinstance(given, list) else []:
-            if not isinstance(each, dict):
+        tool_calls = delta.get("tool_calls")
+        for call_delta in tool_calls if isinstance(tool_calls, list) else []:
+            if not isinstance(call_delta, dict):
                 continue
             call = calls.setdefault(
-                each.get("index", len(calls)), {"id": "", "function": {"name": "", "arguments": ""}}
+                call_delta.get("index", len(calls)), {"id": "", "function": {"name": "", "arguments": ""}}
             )
-            call["id"] = call["id"] or each.get("id") or ""
-            function = each.get("function")
+            call["id"] = call["id"] or call_delta.get("id") or ""
+            function = call_delta.get("function")
             for name in ("name", "arguments"):
                 if isinstance(function, dict) and isinstance(function.get(name), str):
                     call["function"][name] += function[name]

@@ -1,4 +1,4 @@
-"""What is new in each request of a run: requests repeat the conversation that they continue."""
+"""Find the new messages in each request of a run: requests repeat the conversation that they continue."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Threads:
         self._beginnings: set[bytes] = set()
         """Digests of all beginnings of requests, over the messages that are not the model's."""
         self._ends: set[bytes] = set()
-        """Those of whole requests."""
+        """Digests of whole requests, over the same messages."""
         self._seen: set[bytes] = set()
         """Digests of single messages, also of the model's."""
 
@@ -25,28 +25,28 @@ class Threads:
         A request that continues an earlier one may repeat a text: all that follows is new. In one that continues none,
         because the agent has dropped or shortened old messages, those that were seen anywhere are not new.
         """
-        digest, known = b"", 0
+        digest, known_count = b"", 0
         for number, message in enumerate(asked):
             if message.role == "assistant":
                 continue
             following = _joined(digest, message)
             if following not in self._beginnings:
                 break
-            digest, known = following, number + 1
+            digest, known_count = following, number + 1
         continues = digest in self._ends
-        rest = asked[known:]
-        found = []
+        rest = asked[known_count:]
+        new_messages = []
         for message in rest:
-            single = message.said().digest
-            if (message.role != "assistant" and continues) or single not in self._seen:
-                found.append(message)
+            content_digest = message.said().digest
+            if (message.role != "assistant" and continues) or content_digest not in self._seen:
+                new_messages.append(message)
         for message in rest:
             self._seen.add(message.said().digest)
             if message.role != "assistant":
                 digest = _joined(digest, message)
                 self._beginnings.add(digest)
         self._ends.add(digest)
-        return found
+        return new_messages
 
     def answered(self, answer: Message) -> None:
         """Note an answer, so that it is not new in the requests that follow."""

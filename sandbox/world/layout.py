@@ -163,7 +163,7 @@ def environment(spec: RunSpec, home: PurePath, *, python: str, path: str, thread
 def _number(value: float) -> str:
     """A limit as agents read it: never rounded to six digits, and never as 1e+06, which shells cannot calculate with.
 
-    >>> [_number(each) for each in (86400.0, 1_000_000.0, 1795.25, 12_345_678)]
+    >>> [_number(value) for value in (86400.0, 1_000_000.0, 1795.25, 12_345_678)]
     ['86400', '1000000', '1795.25', '12345678']
     """
     return str(value) if isinstance(value, int) else f"{value:.15g}"
