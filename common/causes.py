@@ -1,4 +1,4 @@
-"""Why work fails: one table of causes, with what passes and is tried again, for how long, and what to do about it.
+"""Why work fails: a table of causes, which says whether to try again, whose fault it is, and what to do about it.
 
     cause = cause_of(error)
     if cause.passes: ...            # try again, for at most `patience()` seconds without progress
@@ -6,9 +6,9 @@
 
 `cause_of` finds the kind of an error in this order:
 
-1. `kind` of our own errors, a class attribute of `UserError` that subclasses override and instances may set;
-2. for those of libraries and of the system, what `common.foreign_errors` says: the class first, which says whose error
-   it is, then the answer of that server, or `errno`.
+1. for our own errors, `kind`: a class attribute of `UserError` that subclasses override and instances may set;
+2. for errors of libraries and of the system, `common.foreign_errors`: first the class, which says whose error it is,
+   then the answer of that server, or `errno`.
 
 An error without a kind of its own, for example "cannot be written" around a refused connection, has that of its cause.
 Everything else is a bug.
@@ -38,7 +38,7 @@ class Cause:
     Args:
         kind: its name.
         passes: whether the same work may succeed later without anybody's help.
-        fault: whose it is: of the surroundings, the operator, the download, or of this program.
+        fault: where the cause lies: in the surroundings, with the operator, in the download, or in this program.
         remedy: what to do about it if it does not pass by itself; empty if the error's own message says so.
     """
 
@@ -134,23 +134,23 @@ def retrying(
     """Call `function`, again and again after errors that pass, for at most `seconds` since the first of them.
 
     Between two calls it waits 1, 2, 4, ... seconds, at most `max_pause_seconds`, more or less. `on_wait` gets a line
-    that says what is waited for; `passes` and `what` replace the table's answers. Raises the last error when the time
-    is over, and every error that does not pass at once.
+    that says what is waited for; `passes` and `what` replace the table's answers. An error that does not pass is raised
+    at once, any other one when the time is over.
     """
-    began: float | None = None
-    tries = 0
+    first_error_at: float | None = None
+    attempts = 0
     while True:
         try:
             return function()
         except Exception as error:
             now = time.monotonic()
-            began = now if began is None else began
-            left = began + seconds - now
-            if not passes(error) or left <= 0:
+            first_error_at = now if first_error_at is None else first_error_at
+            remaining_seconds = first_error_at + seconds - now
+            if not passes(error) or remaining_seconds <= 0:
                 raise
-            wait = min(max_pause_seconds, 2.0**tries * random.uniform(0.5, 1.0), left)
-            tries += 1
-            on_wait(waiting_for(error, left, what))
+            wait = min(max_pause_seconds, 2.0**attempts * random.uniform(0.5, 1.0), remaining_seconds)
+            attempts += 1
+            on_wait(waiting_for(error, remaining_seconds, what))
             pause(wait)
 
 
@@ -162,34 +162,34 @@ def waiting_for(error: BaseException, left: float, what: str = "") -> str:
     """
     kind = cause_of(error).kind
     what = what or _AWAITED.get(kind, kind)
-    rest = f"{left / 60:.0f} min" if left >= 60 else f"{max(left, 0):.0f} s"
-    return f"for the {what} ({_text(error)[:200]}); giving up in {rest}"
+    remaining = f"{left / 60:.0f} min" if left >= 60 else f"{max(left, 0):.0f} s"
+    return f"for the {what} ({_text(error)[:200]}); giving up in {remaining}"
 
 
 def _kind(error: BaseException | None, depth: int = 0) -> Kind | None:
     if error is None or depth > 8:
         return None
     if isinstance(error, UserError):
-        own: Kind | None = error.kind
-        return own or _kind(error.__cause__, depth + 1) or "user input"
-    found = kind_of(error)
-    if found is None and isinstance(error, OSError):
-        found = _kind(error.__cause__, depth + 1)
+        own_kind: Kind | None = error.kind
+        return own_kind or _kind(error.__cause__, depth + 1) or "user input"
+    kind = kind_of(error)
+    if kind is None and isinstance(error, OSError):
+        kind = _kind(error.__cause__, depth + 1)
         # Reading failed for a reason that has no number, such as a response that was cut short.
-        found = found or ("store" if type(error) is OSError and error.errno is None else None)
-    return found
+        kind = kind or ("store" if type(error) is OSError and error.errno is None else None)
+    return kind
 
 
-def _lasting(path: Any) -> Any:
+def _without_hidden_name(path: Any) -> Any:
     """The path; the folder of a file with a hidden name, such as those that are written before they are renamed."""
     folder, _, name = str(path).rpartition("/")
     return folder if folder and name.startswith(".") else path
 
 
 def _text(error: BaseException) -> str:
-    """The first line of an error's text; that of the system without its number."""
+    """The first line of an error's text; an error of the system is shown without its number."""
     if isinstance(error, OSError) and error.strerror:
-        name = f": {_lasting(error.filename)}" if error.filename else ""
+        name = f": {_without_hidden_name(error.filename)}" if error.filename else ""
         return f"{error.strerror}{name}"
     text = (str(error).splitlines() or [""])[0].strip()
     return type(error).__name__ if text in ("", "None") else text

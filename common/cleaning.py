@@ -1,4 +1,4 @@
-"""Text of agents, models, submissions and downloads, for pages and the Prefect UI: what is shown is what is there."""
+"""Clean text of agents, models, submissions and downloads for pages and the Prefect UI: nothing in it stays hidden."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 CONTROLS = "\x00-\x08\x0b-\x1f\x7f-\x9f"
 """Control characters except tab and newline: they move a terminal's cursor. For a class of a regular expression."""
 DIRECTIONS = "\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
-"""Characters that reverse the direction of the text around them, and those that some programs end a line at."""
+"""Characters that reverse the direction of the text around them, and characters at which some programs end a line."""
 # Characters without a glyph, among them the tags that spell out text which only a program reads, and halves of
 # characters, which no file takes.
 _HIDDEN = "\u200b-\u200d\u2060-\u2065\ufeff\ud800-\udfff\U000e0000-\U000e007f"
@@ -37,7 +37,7 @@ _MARKUP = str.maketrans(
 
 
 def inert(text: object) -> str:
-    """`text` for readers of which nobody knows whether they take it for HTML, Markdown or Slack's markup, as of mail.
+    """`text` for programs that may interpret it as HTML, Markdown or Slack's markup, such as mail readers.
 
     It has no tags, no pictures and no addresses that are followed.
 

@@ -29,13 +29,13 @@ WORKERS = min(os.cpu_count() or 1, 8)
 def table_threads() -> Executor:
     """Threads for all tables that this process reads, one for each core: each keeps memory of its own.
 
-    What they are given must not wait for anything else that they are given.
+    A call that is given to them must not wait for another one.
     """
     return ThreadPoolExecutor(WORKERS, "tables")
 
 
 def end_threads() -> None:
-    """End these threads, such as before this process forks. The next table that is read starts new ones."""
+    """End the threads for tables, for example before this process forks. The next table starts new ones."""
     table_threads().shutdown(wait=True, cancel_futures=True)
     table_threads.cache_clear()
 
@@ -83,9 +83,9 @@ def prefetch(values: Iterable[T], count: int = 1) -> Iterator[T]:
             yield from iterator
             return
         try:
-            while found := calls.popleft().result():
+            while batch := calls.popleft().result():
                 calls.append(pool.submit(following))
-                yield from found
+                yield from batch
         finally:
             for call in calls:
                 call.cancel()
@@ -94,7 +94,7 @@ def prefetch(values: Iterable[T], count: int = 1) -> Iterator[T]:
 def parallel_map(function: Callable[[V], T], values: Iterable[V]) -> list[T]:
     """`function(value)` for each value, in order. Where no threads can be started, this one computes the rest.
 
-    It pays if the function leaves the interpreter to others, as large operations of NumPy, SciPy and Arrow do.
+    It is faster if the function releases the interpreter's lock, as large operations of NumPy, SciPy and Arrow do.
     """
     values, calls = list(values), list[Future[T]]()
     with ThreadPoolExecutor(WORKERS, "cores") as pool:
@@ -119,17 +119,17 @@ def bounded_map(calls: Iterable[tuple[int, Callable[[], T]]], *, count: int, tot
     have are waited for.
     """
     waiting: deque[tuple[int, Future[T]]] = deque()
-    held = 0
+    bytes_under_way = 0
     with ThreadPoolExecutor(count) as pool:
         try:
             for size, call in calls:
-                while waiting and (len(waiting) >= count or held + size > total):
-                    freed, future = waiting.popleft()
+                while waiting and (len(waiting) >= count or bytes_under_way + size > total):
+                    finished_size, future = waiting.popleft()
                     yield future.result()
-                    held -= freed
+                    bytes_under_way -= finished_size
                     del future  # and the result, while the next one is waited for
                 waiting.append((size, pool.submit(call)))
-                held += size
+                bytes_under_way += size
             while waiting:
                 yield waiting.popleft()[1].result()
         finally:

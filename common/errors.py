@@ -93,8 +93,8 @@ class UserError(Exception):
     `kind` names its row in the table of causes (`common.causes`). Subclasses override it, and `of_kind` sets it for one
     error. None: the kind of the error that it was raised from, or "user input".
 
-    Messages quote what others wrote, and are shown by terminals, logs and the Prefect UI: characters that move a cursor
-    or reverse a text are shown instead of having an effect.
+    Messages can quote foreign text, and are shown by terminals, logs and the Prefect UI. Characters that move a cursor
+    or reverse a text are therefore shown as escape sequences.
     """
 
     kind: Kind | None = None
@@ -115,9 +115,9 @@ def close_matches(wanted: str, known: Iterable[str]) -> str:
     ' Did you mean leaf-classification?'
     """
     names = sorted(set(known))
-    found = difflib.get_close_matches(wanted, names, n=3, cutoff=0.5)
-    found += [name for name in names if len(wanted) > 2 and wanted in name and name not in found][:3]
-    return f" Did you mean {', '.join(found)}?" if found else ""
+    matches = difflib.get_close_matches(wanted, names, n=3, cutoff=0.5)
+    matches += [name for name in names if len(wanted) > 2 and wanted in name and name not in matches][:3]
+    return f" Did you mean {', '.join(matches)}?" if matches else ""
 
 
 def one_line(error: Exception) -> str:
@@ -134,22 +134,22 @@ _SHORT.maxlevel, _SHORT.maxstring = 2, 200
 
 
 def explained(error: ValidationError) -> str:
-    """What is wrong with the fields of a file, in one line."""
+    """The errors in the fields of a file, in one line."""
     return "; ".join(_message(item) for item in error.errors()[:10])
 
 
 def _message(item: Any) -> str:
-    where = ".".join(str(part)[:100] for part in item["loc"])
+    location = ".".join(str(part)[:100] for part in item["loc"])
     if item["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
-        return f"{where}: unknown field"
+        return f"{location}: unknown field"
     if item["type"] == "missing":
-        return f"{where}: missing"
+        return f"{location}: missing"
     text = item["msg"].removeprefix("Value error, ")
-    return f"{where}: {text} (it is {_SHORT.repr(item['input'])})" if where else str(text)
+    return f"{location}: {text} (it is {_SHORT.repr(item['input'])})" if location else str(text)
 
 
 def invalid_yaml(error: Exception) -> str:
-    """What is wrong with a text that is not YAML, and where."""
+    """Why a text is not YAML, with the line."""
     mark = getattr(error, "problem_mark", None)
-    where = f" (line {mark.line + 1})" if mark else ""
-    return f"not valid YAML{where}: {getattr(error, 'problem', None) or str(error).splitlines()[0]}"
+    location = f" (line {mark.line + 1})" if mark else ""
+    return f"not valid YAML{location}: {getattr(error, 'problem', None) or str(error).splitlines()[0]}"

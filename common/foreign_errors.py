@@ -2,8 +2,8 @@
 
 1. The class, by its name, says whose error it is: the libraries need not be installed or imported. The bases of a class
    count in their order, so an error of the Docker engine is not one of `requests`, from which it is derived.
-2. The answer of a server, its code or HTTP status, says what a server means. It cannot make it an error of another one.
-3. `errno` says what an error of the system means.
+2. The answer of a server, its code or HTTP status, says what kind of error it is, but not of which server.
+3. `errno` says what kind an error of the system is.
 """
 
 from __future__ import annotations
@@ -116,11 +116,11 @@ _CLASSES: Mapping[str, Kind] = MappingProxyType(
 )
 
 _SERVICES: frozenset[Kind] = frozenset(("store", "network", "prefect", "scheduler", "engine"))
-"""Kinds of which an answer or a text may say something more exact."""
+"""Kinds for which an answer or a text may name a more exact one."""
 
 _CODES: Mapping[str, Kind] = MappingProxyType(
     {
-        # What S3 and its relatives answer.
+        # Error codes of S3 and compatible servers.
         **dict.fromkeys(("RequestTimeout", "IncompleteBody", "BadDigest", "XAmzContentSHA256Mismatch"), "network"),
         **dict.fromkeys(("SlowDown", "ServiceUnavailable", "InternalError", "OperationAborted", "Busy"), "store"),
         **dict.fromkeys(("Throttling", "ThrottlingException", "TooManyRequests", "ServerBusy", "NotReady"), "store"),
@@ -133,8 +133,8 @@ _CODES: Mapping[str, Kind] = MappingProxyType(
     }
 )
 
-_PASSING = (408, 409, 425, 429)
-"""HTTP status below 500 that the same request may not get again."""
+_PASSING_STATUSES = (408, 409, 425, 429)
+"""HTTP statuses below 500 after which the same request may succeed."""
 
 _NUMBERS: Mapping[int, Kind] = MappingProxyType(
     {
@@ -156,7 +156,7 @@ _NUMBERS: Mapping[int, Kind] = MappingProxyType(
 )
 
 _UNTRUSTED = re.compile(r"CERTIFICATE_VERIFY_FAILED|certificate verify failed|WRONG_VERSION_NUMBER", re.IGNORECASE)
-"""What OpenSSL says in the texts of the errors of libraries that wrap its own."""
+"""Texts of OpenSSL in the errors of libraries that wrap its own."""
 
 
 def kind_of(error: BaseException) -> Kind | None:
@@ -173,28 +173,28 @@ def kind_of(error: BaseException) -> Kind | None:
 
 
 def _of_class(error: BaseException) -> Kind | None:
-    """By the first class that the table names; None for the system's own, whose number says more."""
-    for each in type(error).__mro__:
-        if each.__module__ == "builtins" and issubclass(each, OSError):
+    """The kind of the first class that the table names; None for errors of the system, whose number says more."""
+    for base in type(error).__mro__:
+        if base.__module__ == "builtins" and issubclass(base, OSError):
             return None
-        if (kind := _CLASSES.get(_name(each))) is not None:
+        if (kind := _CLASSES.get(_name(base))) is not None:
             return kind
     return None
 
 
 def _of_system(error: OSError) -> Kind | None:
-    """By what it was made of, its number, or its class."""
+    """The kind of an error of the system: that of the server's answer in it, of its number, or of its class."""
     cause = error.__cause__
     if cause is not None and hasattr(cause, "response"):
-        # s3fs raises the errors of the system for answers of the server, which are known better by their codes.
+        # s3fs raises errors of the system for answers of the server, whose codes are more exact.
         return kind_of(cause)
     if error.errno is not None and error.errno in _NUMBERS:
         return _NUMBERS[error.errno]
-    return next((_CLASSES[_name(each)] for each in type(error).__mro__ if _name(each) in _CLASSES), None)
+    return next((_CLASSES[_name(base)] for base in type(error).__mro__ if _name(base) in _CLASSES), None)
 
 
 def _of_answer(error: BaseException, service: Kind | None) -> Kind | None:
-    """What the server `service` answers or how the connection to it fails; None: no more than that it does not work."""
+    """The kind by the server's answer, or by how the connection to it failed; None if these say nothing more exact."""
     reason = getattr(error, "reason", None)  # of urllib
     if isinstance(reason, OSError):
         return kind_of(reason)
@@ -210,7 +210,7 @@ def _of_answer(error: BaseException, service: Kind | None) -> Kind | None:
         return "refused"
     if status == 404 and service == "store":
         return "missing"
-    return "user input" if 400 <= status < 500 and status not in _PASSING else None
+    return "user input" if 400 <= status < 500 and status not in _PASSING_STATUSES else None
 
 
 def _code_and_status(error: BaseException) -> tuple[str, int]:
@@ -221,9 +221,9 @@ def _code_and_status(error: BaseException) -> tuple[str, int]:
         status = response.get("ResponseMetadata", {}).get("HTTPStatusCode") or (int(code) if code.isdigit() else 0)
         return code, status
     # requests and httpx have it in the response, aiohttp in `status`, urllib in `code`.
-    found = (getattr(response, "status_code", None), getattr(error, "status", None), getattr(error, "code", None))
-    return "", next((each for each in found if isinstance(each, int)), 0)
+    candidates = (getattr(response, "status_code", None), getattr(error, "status", None), getattr(error, "code", None))
+    return "", next((candidate for candidate in candidates if isinstance(candidate, int)), 0)
 
 
-def _name(of: type) -> str:
-    return f"{of.__module__}.{of.__name__}"
+def _name(class_: type) -> str:
+    return f"{class_.__module__}.{class_.__name__}"

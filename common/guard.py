@@ -1,8 +1,8 @@
-"""Which requests an HTTP server on the loopback answers: those that were meant for it, and know its credential.
+"""Check requests to an HTTP server on the loopback: it answers those that are meant for it and have its credential.
 
-Every page that a browser shows can send requests to servers of the same machine, and so can all of its users. The name
-in `Host` tells a page whose own name resolves to this machine (DNS rebinding), `Origin` and `Sec-Fetch-Site` tell pages
-of others, and the credential (basic authentication) keeps out everybody else.
+Every page that a browser shows can send requests to servers of the same machine, and so can all users of the machine.
+The name in `Host` identifies a page whose own name resolves to this machine (DNS rebinding), `Origin` and
+`Sec-Fetch-Site` identify pages of other servers, and the credential (basic authentication) excludes everybody else.
 """
 
 from __future__ import annotations
@@ -17,58 +17,60 @@ from pathlib import Path
 from typing import Any
 
 HOST = "127.0.0.1"
-"""Where our servers listen: other machines must not reach them."""
+"""The address at which our servers listen: other machines must not reach them."""
 USER = "mlebench"
-_NAMES = (HOST, "localhost", "[::1]")
-_OPENED = {"sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}
+_LOOPBACK_NAMES = (HOST, "localhost", "[::1]")
+_NAVIGATION = {"sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}
 _Send = Callable[[dict[str, Any]], Awaitable[None]]
 
 
 def names(port: int, further: Iterable[str] = ()) -> frozenset[str]:
-    """What `Host` may be for a server on this port of the loopback; `further` are NAME or NAME:PORT.
+    """The values that `Host` may have for a server on this port of the loopback; `further` are NAME or NAME:PORT.
 
     >>> sorted(names(80, ["Prefect.example.org"]))
     ['127.0.0.1', '127.0.0.1:80', '[::1]', '[::1]:80', 'localhost', 'localhost:80', 'prefect.example.org']
     """
-    own = {f"{each}:{port}" for each in _NAMES} | (set(_NAMES) if port == 80 else set())  # which browsers leave out
-    return frozenset(own | {each.strip().lower() for each in further})
+    own = {f"{name}:{port}" for name in _LOOPBACK_NAMES}
+    if port == 80:  # browsers leave this port out
+        own |= set(_LOOPBACK_NAMES)
+    return frozenset(own | {name.strip().lower() for name in further})
 
 
 def refusal(
     method: str, headers: Iterable[tuple[str, str]], known: Collection[str], any_host: bool = False
 ) -> str | None:
-    """Why a request is refused whatever it knows; None: it may be answered.
+    """Why a request is refused whatever its credential; None if it may be answered.
 
     Args:
-        method: of the request; pages of others may only open (GET) what is shown in a window of its own.
+        method: method of the request; pages of other servers may only open (GET) a page in a window.
         headers: all of its headers.
         known: `names` of the server.
-        any_host: `Host` does not matter: to a server of another name, pages post with that name in `Origin`.
+        any_host: whether `Host` is not checked: to a server of another name, pages post with that name in `Origin`.
     """
-    given: dict[str, list[str]] = {}
+    values: dict[str, list[str]] = {}
     for name, value in headers:
-        given.setdefault(name.lower(), []).append(value.strip().lower())
-    host, origins = given.get("host", []), given.get("origin", [])
+        values.setdefault(name.lower(), []).append(value.strip().lower())
+    host, origins = values.get("host", []), values.get("origin", [])
     if not any_host and (len(host) != 1 or host[0] not in known):
         return "its Host is no name of this server; MLEBENCH_SERVER_HOSTS lists further ones"
     for origin in origins:
-        scheme, _, place = origin.partition("://")
-        if scheme not in ("http", "https") or place not in known:
+        scheme, _, server_name = origin.partition("://")
+        if scheme not in ("http", "https") or server_name not in known:
             return "it comes from a page of another server"
-    if not origins and given.get("sec-fetch-site", ["none"])[0] in ("cross-site", "same-site"):
-        opened = all(given.get(name) == [value] for name, value in _OPENED.items())
-        if method not in ("GET", "HEAD") or not opened:
+    if not origins and values.get("sec-fetch-site", ["none"])[0] in ("cross-site", "same-site"):
+        opens_page = all(values.get(name) == [value] for name, value in _NAVIGATION.items())
+        if method not in ("GET", "HEAD") or not opens_page:
             return "it comes from a page of another server"
     return None
 
 
 def listen(port: int = 0, host: str = HOST) -> socket.socket:
-    """A listening socket for a child process (`pass_fds`); 0: of any free port. Raises `OSError` if it is taken.
+    """A listening socket for a child process (`pass_fds`); port 0 is any free port. Raises `OSError` if it is taken.
 
-    Another user's program may listen on a port that a server of ours is about to take, and get the login of those who
-    ask. What is asked at a socket that we have waits for our server.
+    Otherwise, another user's program could listen on the port before our server does, and receive the logins of its
+    clients. Requests to a socket that is open already wait for our server.
     """
-    return socket.create_server((host, port), backlog=2048)  # that of uvicorn
+    return socket.create_server((host, port), backlog=2048)  # as uvicorn's
 
 
 def new_credential() -> str:
@@ -87,17 +89,17 @@ def authorized(header: str | None, credential: str) -> bool:
 
 
 def write_private(path: Path, text: str) -> None:
-    """Write a file that only this user can read, at once: nobody sees it with other permissions or half written."""
+    """Write a file that only this user can read, atomically: it never has other permissions or half of its content."""
     with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=f".{path.name}-", delete=False) as file:  # mode 0600
         file.write(text)
     Path(file.name).replace(path)
 
 
 class Guard:
-    """An ASGI application that answers only what `refusal` lets pass, web sockets included.
+    """An ASGI application that refuses requests by `refusal`, web sockets included.
 
     Args:
-        app: answers the rest.
+        app: answers the requests that are not refused.
         known: `names` of the server.
         any_host: as for `refusal`.
     """

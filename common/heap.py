@@ -1,4 +1,4 @@
-"""What the C library does with freed memory. With another library than glibc, nothing is changed."""
+"""Settings of the C library for freed memory. With another library than glibc, nothing is changed."""
 
 from __future__ import annotations
 

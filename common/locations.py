@@ -1,4 +1,4 @@
-"""Where something lies: local paths and `file://` URLs, which are two spellings of the same place.
+"""Locations: local paths and `file://` URLs, which are two spellings of the same place.
 
 A plain path is taken as it is. A `file://` URL is percent-encoded (RFC 8089), and is the form in which local places
 travel between processes, because it has one spelling for every path.

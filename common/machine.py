@@ -24,7 +24,7 @@ def provenance() -> dict[str, str]:
 
 def software() -> str:
     """Python, this package and the libraries that scores depend on, with their versions."""
-    libraries = (f"{name} {found}" for name in (_PACKAGE, *_LIBRARIES) if (found := version(name)))
+    libraries = (f"{name} {installed}" for name in (_PACKAGE, *_LIBRARIES) if (installed := version(name)))
     return ", ".join([f"Python {platform.python_version()}", *libraries])
 
 
@@ -50,14 +50,14 @@ def _processor() -> str:
 
 def _gpus() -> list[str]:
     """The names of the NVIDIA GPUs as their driver reports them, each with its number if there are several."""
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for path in sorted(_NVIDIA.glob("*/information")):
         try:
             lines = path.read_text("utf-8", "replace").splitlines()
         except OSError:
             continue
-        found.update(name.strip() for key, _, name in (line.partition(":") for line in lines) if key == "Model")
-    return [name if count == 1 else f"{count} x {name}" for name, count in found.items()]
+        counts.update(name.strip() for key, _, name in (line.partition(":") for line in lines) if key == "Model")
+    return [name if count == 1 else f"{count} x {name}" for name, count in counts.items()]
 
 
 def version(package: str) -> str | None:

@@ -18,7 +18,7 @@ from common.cleaning import clean
 
 _ACTIVE = re.compile(r"([\\`*_{}\[\]()#+!|~$-])")
 _NUMBERED = re.compile(r"^(\d{1,9})([.)])(?=\s|\Z)")  # would begin a list
-# Programs make links of these, also where their characters are escaped; of code they never do.
+# Programs turn addresses into links, even if their characters are escaped, but never in code.
 _ADDRESS = re.compile(r"([^\s`|\\]*(?:://|www\.|@)[^\s`|\\]*)", re.IGNORECASE)
 
 
@@ -61,7 +61,7 @@ def code(text: object) -> Markdown:
 
 
 def link(text: object, address: str) -> Markdown:
-    """A link of ours to `address`, which is one of http; only the text if it is another.
+    """A link to `address` if that is an http or https URL; otherwise only the text.
 
     >>> str(link("report", "http://host/c (d)")), str(link("report", "javascript:x"))
     ('[report](http://host/c%20%28d%29)', 'report')

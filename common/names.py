@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 KEY_BYTES = 1024
-"""Object stores take so many bytes for a name, including the prefix of the store and the folder of a dataset or run."""
+"""Maximum length of a name in object stores, including the prefix of the store and the folder of a dataset or run."""
 PATH_BYTES = 700
 NAME_BYTES = 255
 VERSION = "?versionId="
-"""Clients of S3 take what follows for the version of the object whose name precedes it, which they would replace."""
+"""Clients of S3 read the text after it as the version of the object named before it, and would replace that object."""
 
 
 def problem(path: str) -> str | None:

@@ -1,4 +1,4 @@
-"""Read JSON that others wrote, and write JSON that every program can read.
+"""Read JSON of other programs, and write JSON that every program can read.
 
 Infinities and NaN, which JSON does not have, are the texts "Infinity", "-Infinity" and "NaN", as in the JSON of
 Protocol Buffers and of pydantic (`ser_json_inf_nan="strings"`). Null would turn them into no value, although an
@@ -20,7 +20,7 @@ _TEXTS = {"Infinity": math.inf, "-Infinity": -math.inf, "NaN": math.nan}
 
 
 def dumps(value: Any, **options: Any) -> str:
-    """Like `json.dumps`, with texts for what is no number in JSON.
+    """Like `json.dumps`, with texts for infinities and NaN.
 
     >>> dumps({"score": float("-inf"), "at": [0.5, float("nan")]})
     '{"score": "-Infinity", "at": [0.5, "NaN"]}'
@@ -36,8 +36,8 @@ def plain(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
     if isinstance(value, Mapping):
-        return {name: plain(each) for name, each in value.items()}
-    return [plain(each) for each in value] if isinstance(value, list | tuple) else value
+        return {name: plain(item) for name, item in value.items()}
+    return [plain(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def number(value: Any) -> Any:
@@ -69,10 +69,10 @@ def read_json(path: Path, what: str = "") -> Any:
 
     Raises `UserError` if it cannot be read or is not JSON.
     """
-    named = what or str(path)
+    label = what or str(path)
     try:
         return parse_json(path.read_bytes().decode("utf-8-sig"))
     except OSError as error:
-        raise UserError(f"{named} cannot be read: {error.strerror or error}") from error
+        raise UserError(f"{label} cannot be read: {error.strerror or error}") from error
     except ValueError as error:  # also of text that is not UTF-8, and of numbers with thousands of digits
-        raise UserError(f"{named} is not JSON: {one_line(error)}") from error
+        raise UserError(f"{label} is not JSON: {one_line(error)}") from error

@@ -22,12 +22,12 @@ class Event(NamedTuple):
     """Whether a log of the row keeps it, even if the state is the same as before."""
 
 
-_COUNTED = re.compile(r",? for \d+ min\Z|(?<!HTTP )\d[\d,.]*( min| s)?\b|0x[0-9a-f]+")
-"""What changes in the reason of a wait while the reason is the same: times, amounts, addresses of objects."""
+_AMOUNTS = re.compile(r",? for \d+ min\Z|(?<!HTTP )\d[\d,.]*( min| s)?\b|0x[0-9a-f]+")
+"""Parts that change in the text of a wait whose reason is the same: times, amounts, addresses of objects."""
 
 
 class News:
-    """Which events are worth a line where nothing is drawn anew: changes of state, and each reason of a wait once.
+    """Selects the events that a log shows: changes of state, and each reason of a wait once.
 
     >>> news = News()
     >>> [news.take(Event("a", "waiting", each)) for each in ("", "for the store; 60 min", "for the store; 59 min")]
@@ -39,24 +39,24 @@ class News:
     def __init__(self) -> None:
         self._states: dict[str, str] = {}
         self._reasons: dict[str, set[str]] = {}
-        """what has been said about the current state of each row"""
+        """The reasons that were shown for the current state of each row."""
         self._lock = threading.Lock()
 
     def changes(self, event: Event) -> bool:
-        """Whether the state of the row is another one than before."""
+        """Whether the state of the row has changed."""
         return self._states.get(event.row) != event.state
 
     def take(self, event: Event) -> bool:
-        """Record an event; returns whether it is worth a line."""
+        """Record an event; returns whether to show it."""
         waits = event.state == "waiting" or event.detail.startswith("waiting ")
-        reason = _COUNTED.sub("", event.detail) if waits else ""
+        reason = _AMOUNTS.sub("", event.detail) if waits else ""
         with self._lock:
             changed = self.changes(event)
             self._states[event.row] = event.state
-            told = set() if changed else self._reasons[event.row]
-            new = bool(reason) and reason not in told
-            self._reasons[event.row] = told | {reason}
-        return changed or new
+            known_reasons = set() if changed else self._reasons[event.row]
+            is_new_reason = bool(reason) and reason not in known_reasons
+            self._reasons[event.row] = known_reasons | {reason}
+        return changed or is_new_reason
 
 
 Listener = Callable[[Event], None]
@@ -110,7 +110,7 @@ def metering() -> Iterator[dict[str, Meter]]:
 
 
 def measured_by(row: str, meter: Meter) -> None:
-    """Offer a function that measures what the work of a row has used so far, for those who show it."""
+    """Offer a function that measures what the work of a row has used so far, for `metering`."""
     meters = _meters.get()
     if meters is not None:
         meters[row] = meter

@@ -56,7 +56,7 @@ class Provider(BaseModel):
     @field_validator("price_list")
     @classmethod
     def _price_list_exists(cls, value: str | None) -> str | None:
-        """Under a name that nobody has, all models would be without a price, and outside of a budget in dollars."""
+        """With an unknown name, no model would have a price, and a budget in dollars would not limit any."""
         if value is None:
             return None
         from genai_prices.data_snapshot import get_snapshot
@@ -65,7 +65,7 @@ class Provider(BaseModel):
         try:
             prices.find_provider(None, value, None)
         except LookupError:
-            hint = close_matches(value.lower(), (each.id for each in prices.providers))
+            hint = close_matches(value.lower(), (provider.id for provider in prices.providers))
             raise ValueError(f"there are no list prices of {value!r}.{hint}") from None
         return value
 

@@ -1,12 +1,12 @@
-"""Start Prefect's server, whose garbage is collected by a thread of its own.
+"""Start Prefect's server with a thread of its own for garbage collection.
 
     python -P -m common.serving MODULE [ARGUMENT...]
 
-does what `python -P -m common.starting MODULE [ARGUMENT...]` does. On SQLite, Prefect's server stood still for a minute
-now and then: a collection in the thread of its event loop frees a cursor, for which it needs the lock of the cursor's
-connection. A thread has that lock while it waits until another connection has written, and the other one waits for the
-event loop. After 60 seconds, it gives up. A thread that does nothing else may wait there, as it does not keep the
-interpreter from the others.
+does what `python -P -m common.starting MODULE [ARGUMENT...]` does. On SQLite, Prefect's server could hang for a minute:
+a collection in the thread of its event loop frees a cursor, for which it needs the lock of the cursor's connection.
+Another thread has that lock while it waits until a second connection has written, and that one waits for the event
+loop. The wait ends with a timeout after 60 seconds. A thread that only collects garbage may wait for the lock, because
+the other threads run meanwhile.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def command(module: str, *arguments: str) -> list[str]:
 
 
 def collect_aside() -> None:
-    """Have a thread collect garbage in this process whenever Python would, and no other thread."""
+    """Have only one thread collect garbage in this process, whenever Python would."""
     gc.disable()
     threading.Thread(target=_collect, name="garbage", daemon=True).start()
 

@@ -49,12 +49,12 @@ def _directories(value: Any) -> Any:
         text = value.strip()
         value = parse_json(text) if text.startswith("[") else [part for part in text.split(os.pathsep) if part]
     if isinstance(value, list | tuple):
-        return [Path(each).expanduser() if isinstance(each, str | Path) else each for each in value]
+        return [Path(item).expanduser() if isinstance(item, str | Path) else item for item in value]
     return value
 
 
 def _expanded(value: Any) -> Any:
-    """`~` is the home directory, also where no shell has replaced it. An empty text is no path."""
+    """Replace `~` by the home directory, as a shell does. An empty text is no path."""
     if value == "":
         return None
     try:
@@ -254,10 +254,10 @@ class Settings(BaseSettings):
         if self.params is None:
             return {}
         content = read_json(self.params, f"MLEBENCH_PARAMS: {self.params}")
-        found = content.get(competition_id, {}) if isinstance(content, dict) else None
-        if not isinstance(found, dict):
+        parameters = content.get(competition_id, {}) if isinstance(content, dict) else None
+        if not isinstance(parameters, dict):
             raise UserError(f"MLEBENCH_PARAMS: {self.params} must hold {{id: {{parameter: value}}}}")
-        return found
+        return parameters
 
 
 @lru_cache(maxsize=1)  # one environment and one file a process: all of its parts must read the same settings
@@ -297,15 +297,15 @@ def _warn_of_unknown_variables(environment: Mapping[str, str]) -> None:
 def _explanation(error: ValidationError) -> str:
     """The first unknown key, or else the first invalid value, in one line."""
     problems = error.errors()
-    first = next((each for each in problems if each["type"] == "extra_forbidden"), problems[0])
-    place = [str(part) for part in first["loc"]]
-    variable = PREFIX + "__".join(place).upper()
+    first = next((problem for problem in problems if problem["type"] == "extra_forbidden"), problems[0])
+    keys = [str(part) for part in first["loc"]]
+    variable = PREFIX + "__".join(keys).upper()
     if first["type"] != "extra_forbidden":
         return f"setting {variable}: {first['msg']}"
     known = Settings.model_fields
-    if len(place) > 1:  # a table of models by name, as `providers`
-        known = get_args(Settings.model_fields[place[0]].annotation)[-1].model_fields
-    hint = close_matches(place[-1].lower().removeprefix(PREFIX.lower()), known)
-    if len(place) == 1:
-        return f"mlebench.toml: unknown key {place[0]!r}.{hint}"
-    return f"unknown setting {'.'.join(place)} in mlebench.toml, or {variable} in the environment.{hint}"
+    if len(keys) > 1:  # a table of models by name, as `providers`
+        known = get_args(Settings.model_fields[keys[0]].annotation)[-1].model_fields
+    hint = close_matches(keys[-1].lower().removeprefix(PREFIX.lower()), known)
+    if len(keys) == 1:
+        return f"mlebench.toml: unknown key {keys[0]!r}.{hint}"
+    return f"unknown setting {'.'.join(keys)} in mlebench.toml, or {variable} in the environment.{hint}"

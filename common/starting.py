@@ -1,9 +1,9 @@
-"""Start modules in processes of their own, which begin and end sooner.
+"""Start modules in processes of their own, with rare garbage collections, so that they start and end faster.
 
     python -P -m common.starting MODULE [ARGUMENT...]
 
-does what `python -P -m MODULE [ARGUMENT...]` does. What a process imports stays until its end. Python's garbage
-collector goes through all of it again and again while it grows, and once more at the end, when it is of no use.
+does what `python -P -m MODULE [ARGUMENT...]` does. Imported modules stay until the end of a process. Python's garbage
+collector traverses all of them repeatedly while they are imported, and once more at the end, which is useless.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def command(module: str, *arguments: str) -> list[str]:
 
 
 def search_path(own: Mapping[str, str] = os.environ) -> str:
-    """The PYTHONPATH with which a process finds our packages wherever it starts, and then what `own` says.
+    """The PYTHONPATH with which a process finds our packages wherever it starts, followed by that of `own`.
 
     >>> search_path({"PYTHONPATH": "/a:/b"}).endswith(os.pathsep + "/a:/b"), os.pathsep in search_path({})
     (True, False)
@@ -40,7 +40,7 @@ def search_path(own: Mapping[str, str] = os.environ) -> str:
 
 
 def collect_seldom() -> None:
-    """Have garbage collections come seldom in this process, and leave the last one out: the memory is freed anyway."""
+    """Make garbage collections rare in this process, and leave the last one out: the memory is freed anyway."""
     gc.set_threshold(*COLLECTIONS)
     atexit.register(gc.freeze)  # called last: what registers later is called earlier
 

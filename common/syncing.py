@@ -1,4 +1,4 @@
-"""Have files reach the disk before the marker that vouches for them."""
+"""Write files to the disk before the marker that says that they are complete."""
 
 from __future__ import annotations
 
@@ -29,5 +29,5 @@ def sync_file_system(folder: str | Path) -> None:
 
 @cache  # global, because loading a library is slow
 def _syncfs() -> Any:
-    """Linux' system call; None elsewhere."""
+    """The system call of Linux; None on other systems."""
     return getattr(ctypes.CDLL(None, use_errno=True), "syncfs", None)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 import threading
 
-# Global, as what it protects: CPython 3.11 counts the depth of all threads' trees in one variable, so that two threads
-# that parse at the same time fail with "SystemError: AST constructor recursion depth mismatch" (cpython#106905).
+# The lock is global, because CPython 3.11 counts the depth of all threads' trees in one variable: two threads that
+# parse at the same time fail with "SystemError: AST constructor recursion depth mismatch" (cpython#106905).
 _lock = threading.Lock()
 
 

@@ -1,4 +1,4 @@
-"""Text for terminals. What agents and their files say must not be able to move the cursor, hide lines or set a title.
+"""Text for terminals. Texts of agents and their files must not be able to move the cursor, hide lines or set a title.
 
 `clean` is applied in one place, to everything that a command writes (`flows.cli.main`): `CleanStream` stands before
 standard output and error. Colours are passed on, as our own tables have them. The live board alone moves the cursor; it
@@ -24,7 +24,7 @@ _SAFE_OUTPUT = re.compile(f"({_COLOUR})|(\r\n)|({_UNSAFE})")
 
 
 def clean(text: str) -> str:
-    r"""A text whose control characters are shown instead of having an effect, also those of colours.
+    r"""A text whose control characters, also those of colours, are shown as escape sequences.
 
     >>> clean("a\x1b[2Jb\tc\n")
     'a\\x1b[2Jb\tc\n'
@@ -63,13 +63,13 @@ class CleanStream:
 @contextlib.contextmanager
 def clean_output() -> Iterator[None]:
     """Pass on only clean text to standard output and error in the block."""
-    before = sys.stdout, sys.stderr
+    original_streams = sys.stdout, sys.stderr
     try:
-        with Path(os.devnull).open("w") as nowhere:  # for a stream that the parent process has closed
-            sys.stdout, sys.stderr = (cast(TextIO, CleanStream(raw(each) or nowhere)) for each in before)
+        with Path(os.devnull).open("w") as null:  # for a stream that the parent process has closed
+            sys.stdout, sys.stderr = (cast(TextIO, CleanStream(raw(stream) or null)) for stream in original_streams)
             yield
     finally:
-        sys.stdout, sys.stderr = before
+        sys.stdout, sys.stderr = original_streams
 
 
 def raw(stream: Any) -> Any:

@@ -1,8 +1,8 @@
-"""Walk, copy and remove trees that somebody hostile has written, through descriptors of folders.
+"""Walk, copy and remove trees that an attacker may have written, through descriptors of folders.
 
 A path is looked up again whenever it is used, and any part of it may have become a link in the meantime. Here every
 folder and file is opened below the open folder that contains it, without following links (``openat``, ``O_NOFOLLOW``),
-so nothing outside of the tree is ever reached, whatever happens to the tree.
+so nothing outside of the tree is ever reached, however the tree changes.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 """Non-blocking, because opening a pipe would wait for its other end."""
 CHUNK = 1024**2
-_READ = stat.S_IRUSR | stat.S_IXUSR
+_OWNER_CAN_READ = stat.S_IRUSR | stat.S_IXUSR
 SMALLEST = 4096
-"""Bytes that every entry counts at least, so that empty files and folders do: they use up inodes instead of blocks."""
+"""Minimum number of bytes that an entry counts: empty files and folders use up inodes instead of blocks."""
 HELD = 64
 """Number of folders that a walk keeps open on its way down."""
 
@@ -36,12 +36,12 @@ class Entry:
     """One entry of a walk."""
 
     path: str
-    """Relative to the top of the walk."""
+    """Path relative to the top of the walk."""
     name: str
     folder: int
     """Descriptor of the folder that contains it; open until the walk continues."""
     status: os.stat_result
-    """Of the entry itself, if it is a link."""
+    """Status of the entry itself, even if it is a link."""
 
     @property
     def is_folder(self) -> bool:
@@ -55,7 +55,7 @@ class Entry:
 
 
 def kind(mode: int) -> str:
-    """What a file is, for messages.
+    """The kind of a file, for messages.
 
     >>> kind(stat.S_IFLNK), kind(stat.S_IFIFO)
     ('a symbolic link', 'a pipe')
@@ -119,15 +119,15 @@ def opened_below(top: Path, relative: Path) -> Iterator[int]:
 
 def pieces(descriptor: int, at_most: int | None = None) -> Iterator[bytes]:
     """The content of an open file, in chunks."""
-    left = at_most
-    while chunk := os.read(descriptor, CHUNK if left is None else min(CHUNK, left)):
+    remaining_bytes = at_most
+    while chunk := os.read(descriptor, CHUNK if remaining_bytes is None else min(CHUNK, remaining_bytes)):
         yield chunk
-        if left is not None and (left := left - len(chunk)) <= 0:
+        if remaining_bytes is not None and (remaining_bytes := remaining_bytes - len(chunk)) <= 0:
             return
 
 
 class _Level:
-    """An open folder on the way from the top of a walk to where it is now, and the folders in it still to enter."""
+    """An open folder between the top of a walk and its current folder, and the folders in it still to enter."""
 
     def __init__(self, name: str, prefix: str, descriptor: int) -> None:
         self.name, self.prefix = name, prefix
@@ -150,37 +150,37 @@ def walk(
 
     def listing(level: _Level) -> Iterator[Entry]:
         assert level.descriptor is not None
-        with contextlib.suppress(OSError), os.scandir(level.descriptor) as found:
-            for each in found:
-                if not level.prefix and each.name in skip:
+        with contextlib.suppress(OSError), os.scandir(level.descriptor) as children:
+            for child_entry in children:
+                if not level.prefix and child_entry.name in skip:
                     continue
                 try:
-                    status = each.stat(follow_symlinks=False)
+                    status = child_entry.stat(follow_symlinks=False)
                 except OSError:
                     continue
-                entry = Entry(level.prefix + each.name, each.name, level.descriptor, status)
+                entry = Entry(level.prefix + child_entry.name, child_entry.name, level.descriptor, status)
                 yield entry
                 if entry.is_folder and status.st_dev == device and enter(entry):
-                    level.inside.append(each.name)
+                    level.inside.append(child_entry.name)
 
     try:
         yield from listing(levels[0])
         while levels:
-            here = levels[-1]
-            if not here.inside:
+            current = levels[-1]
+            if not current.inside:
                 _close(levels.pop(), top)
                 continue
-            name = here.inside.pop()
+            name = current.inside.pop()
             try:
-                if here.descriptor is None:
-                    here.descriptor = _reopened(levels, top)
-                below = _Level(name, f"{here.prefix}{name}/", os.open(name, FOLDER, dir_fd=here.descriptor))
+                if current.descriptor is None:
+                    current.descriptor = _reopened(levels, top)
+                child = _Level(name, f"{current.prefix}{name}/", os.open(name, FOLDER, dir_fd=current.descriptor))
             except OSError:
                 continue
-            levels.append(below)
+            levels.append(child)
             if len(levels) > HELD + 1:
                 _close(levels[-HELD - 1], top)
-            yield from listing(below)
+            yield from listing(child)
     finally:
         for level in levels:
             _close(level, top)
@@ -215,7 +215,7 @@ def unlock(name: str, folder: int) -> None:
 
 def readable(entry: Entry) -> bool:
     """Let the owner of a folder read it, for `walk`; always true."""
-    if entry.status.st_mode & _READ != _READ:
+    if entry.status.st_mode & _OWNER_CAN_READ != _OWNER_CAN_READ:
         with contextlib.suppress(OSError):
             unlock(entry.name, entry.folder)
     return True
@@ -245,23 +245,23 @@ def remove(name: str, within: int, deadline: float) -> None:
         return
     unlock(name, within)
     with opened_folder(name, within) as top:
-        while waiting := _remove_files(top, deadline):
-            for each in waiting:
-                unlock(each, top)
-                with opened_folder(each, top) as folder:
-                    for inner in _remove_files(folder, deadline):
-                        unlock(inner, folder)  # moving a folder changes its entry for the one above it
-                        os.rename(inner, secrets.token_hex(16), src_dir_fd=folder, dst_dir_fd=top)
+        while folder_names := _remove_files(top, deadline):
+            for folder_name in folder_names:
+                unlock(folder_name, top)
+                with opened_folder(folder_name, top) as folder:
+                    for inner_name in _remove_files(folder, deadline):
+                        unlock(inner_name, folder)  # moving a folder changes its entry for the one above it
+                        os.rename(inner_name, secrets.token_hex(16), src_dir_fd=folder, dst_dir_fd=top)
                 with contextlib.suppress(OSError):  # entries that the listing has missed are found by the next one
-                    os.rmdir(each, dir_fd=top)
+                    os.rmdir(folder_name, dir_fd=top)
     os.rmdir(name, dir_fd=within)
 
 
 def _remove_files(folder: int, deadline: float) -> list[str]:
     """Remove everything in an open folder but the folders in it, whose names are returned."""
     folders: list[str] = []
-    with os.scandir(folder) as found:
-        for number, entry in enumerate(found):
+    with os.scandir(folder) as children:
+        for number, entry in enumerate(children):
             if number % 256 == 0 and time.monotonic() > deadline:
                 raise TimeoutError("too many entries to remove them in time")
             if entry.is_dir(follow_symlinks=False):
