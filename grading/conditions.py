@@ -39,13 +39,16 @@ def deviations(runs: pd.DataFrame, seeds: int, edition: str, incomplete: str) ->
 
     `seeds` is the least number of seeds that count in a split.
 
-    What was not recorded is a deviation, too. Feedback on the test set is none: agents learn only whether a submission
-    is valid.
+    A condition that was not recorded is a deviation, too. The validation service is no deviation, because agents learn
+    only whether a submission is valid.
     """
     differing = []
     for column, published, words in _PUBLISHED:
         values, unknown = _recorded(runs, column)
-        if any(not any(math.isclose(value, each, rel_tol=0.03) for each in published) for value in values) or unknown:
+        if (
+            any(not any(math.isclose(value, allowed, rel_tol=0.03) for allowed in published) for value in values)
+            or unknown
+        ):
             shown = [_shown(column, value) for value in values] + ["not recorded"] * unknown
             differing.append(f"{_COMPARED[column]}: {', '.join(shown)} (published: {words})")
     gpus, unknown = _recorded(runs, "gpus")
@@ -74,10 +77,12 @@ def unlike(groups: Sequence[pd.DataFrame]) -> list[str]:
     """
     if len(groups) < 2:
         return []
-    known = [runs for runs in groups if len(runs)]
-    seen = {words: {frozenset(_conditions(runs, column)) for runs in known} for column, words in _COMPARED.items()}
-    conditions = [words for words, values in seen.items() if len(values) > 1]
-    return conditions if len(known) == len(groups) else [*conditions, "what is not known of imported results"]
+    with_runs = [runs for runs in groups if len(runs)]
+    values_by_condition = {
+        words: {frozenset(_conditions(runs, column)) for runs in with_runs} for column, words in _COMPARED.items()
+    }
+    conditions = [words for words, values in values_by_condition.items() if len(values) > 1]
+    return conditions if len(with_runs) == len(groups) else [*conditions, "what is not known of imported results"]
 
 
 def _conditions(runs: pd.DataFrame, column: str) -> set[Any]:
@@ -85,26 +90,26 @@ def _conditions(runs: pd.DataFrame, column: str) -> set[Any]:
     if column not in runs:
         return {None}
     if column == "obfuscated":
-        return set(runs[column].eq(True))  # null says that it was not
-    known = {value if isinstance(value, str) else float(value) for value in runs[column].dropna()}
-    return known | {None} if runs[column].isna().any() else known
+        return set(runs[column].eq(True))  # null means that it was not
+    values = {value if isinstance(value, str) else float(value) for value in runs[column].dropna()}
+    return values | {None} if runs[column].isna().any() else values
 
 
 def unlike_grades(tables: Sequence[pd.DataFrame]) -> list[str]:
-    """What differs in how groups were graded, in words; each of `tables` has the grades of one of them."""
+    """The differences in how groups were graded, in words; each of `tables` has the grades of one group."""
     differing = []
     if len({frozenset(grades["edition"]) for grades in tables}) > 1:
         differing.append("edition")
     elif len(versions := {frozenset(_known(grades, "edition_version")) for grades in tables} - {frozenset()}) > 1:
         differing.append(
-            f"version of the edition ({', '.join(sorted({each for known in versions for each in known}))})"
+            f"version of the edition ({', '.join(sorted({version for group in versions for version in group}))})"
         )
     limits: dict[str, tuple[Any, ...]] = {}
     for grades in tables:
         if not set(_LIMITS) <= set(grades):
             continue
-        for name, *own in grades[["competition_id", *_LIMITS]].drop_duplicates().itertuples(index=False):
-            if limits.setdefault(str(name), tuple(own)) != tuple(own):
+        for name, *values in grades[["competition_id", *_LIMITS]].drop_duplicates().itertuples(index=False):
+            if limits.setdefault(str(name), tuple(values)) != tuple(values):
                 return [*differing, "medal thresholds"]
     return differing
 
@@ -128,11 +133,11 @@ def _shown(column: str, value: float) -> str:
 
 def report_conditions(runs: pd.DataFrame, grades: pd.DataFrame, run_group: str) -> dict[str, str]:
     """Labels and values for a run group, taken from its rows in tables/runs and tables/grades."""
-    own = runs[runs["run_group"] == run_group] if len(runs) else runs
+    group_runs = runs[runs["run_group"] == run_group] if len(runs) else runs
     facts = {}
-    unsaid = "network" not in own or own["network"].isna().all()
-    if len(own) and unsaid:
-        facts["Network"] = f"not restricted ({', '.join(sorted(set(own['backend'])))} backend)"
+    no_policy = "network" not in group_runs or group_runs["network"].isna().all()
+    if len(group_runs) and no_policy:
+        facts["Network"] = f"not restricted ({', '.join(sorted(set(group_runs['backend'])))} backend)"
     graded = grades[grades["run_group"] == run_group] if len(grades) else grades
     boards = sorted(graded["leaderboard"].dropna().unique()) if "leaderboard" in graded else []
     facts["Medal thresholds"] = ", ".join(boards) or "stored"

@@ -14,7 +14,8 @@ from competitions.facts import PERCENTILE_POINTS, CompetitionFacts
 from grading.medals import Thresholds, thresholds_from_leaderboard
 
 _FIGURES = ("teams", "gold", "silver", "bronze", "median")
-_PLACES = 2  # tolerance of a percentile in ranks: teams are removed after a competition has ended, and ranks shift
+_RANK_TOLERANCE = 2
+"""Tolerance of a percentile in ranks: teams are removed after a competition has ended, and ranks shift."""
 
 
 @dataclass(frozen=True)
@@ -57,11 +58,11 @@ def compare_percentiles(scores: Sequence[float], facts: CompetitionFacts) -> lis
         return []
     last, figures = len(ranked) - 1, []
     for step, score in enumerate(stored):
-        place = round(step / (PERCENTILE_POINTS - 1) * last)
-        near = ranked[max(0, place - _PLACES) : place + _PLACES + 1]
+        rank_index = round(step / (PERCENTILE_POINTS - 1) * last)
+        near = ranked[max(0, rank_index - _RANK_TOLERANCE) : rank_index + _RANK_TOLERANCE + 1]
         low, high = min(near), max(near)
         same = low <= score <= high or _same(score, low) or _same(score, high)
-        figures.append(Figure(f"{100 * step // (PERCENTILE_POINTS - 1)} %", score, ranked[place], same))
+        figures.append(Figure(f"{100 * step // (PERCENTILE_POINTS - 1)} %", score, ranked[rank_index], same))
     return figures
 
 

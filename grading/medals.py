@@ -108,7 +108,7 @@ def medal_for(score: float | None, thresholds: Thresholds) -> Medal | None:
     )
     if score is None:
         return None
-    return next((m for m, limit in medals if _beats(score, limit, thresholds) or score == limit), None)
+    return next((name for name, limit in medals if _beats(score, limit, thresholds) or score == limit), None)
 
 
 def above_median(score: float | None, thresholds: Thresholds) -> bool:
@@ -131,7 +131,7 @@ def human_percentile(score: float | None, percentiles: Sequence[float] | None) -
         return math.nan
     # Flip signs so that values ascend from best to last. bisect_right then skips teams that tie with the score.
     sign = -1.0 if best > last else 1.0
-    values, value = [sign * p for p in percentiles], sign * score
+    values, value = [sign * percentile for percentile in percentiles], sign * score
     ahead = bisect_right(values, value)  # number of points that are better than or equal to the score
     step = 100 / (len(values) - 1)
     if ahead == 0:

@@ -132,7 +132,7 @@ def competition_report(
     """
     if score is not None and not submission_exists:
         raise ValueError(f"{competition_id}: a submission that does not exist cannot have a score")
-    # As a Python float, because numpy rounds ties differently: 2.675 to 2.68 instead of 2.67.
+    # It is rounded as a Python float, because numpy rounds ties differently: 2.675 to 2.68 instead of 2.67.
     score = None if score is None else round(float(score), SCORE_DECIMALS)
     medal = medal_for(score, thresholds)
     return CompetitionReport(

@@ -64,7 +64,9 @@ def kind_of(grade: Mapping[str, Any]) -> Kind:
         return "ungraded"
     if outcome != "valid":
         return outcome if outcome in ("invalid", "missing", "failed") else "ungraded"
-    return next((m for m in MEDALS if grade.get(f"{m}_medal")), "above" if grade.get("above_median") else "below")
+    return next(
+        (medal for medal in MEDALS if grade.get(f"{medal}_medal")), "above" if grade.get("above_median") else "below"
+    )
 
 
 def score_and_medal(grade: Mapping[str, Any] | None) -> tuple[str, str]:

@@ -56,7 +56,7 @@ CELLS = {
 }
 # Replacements for one word of a longer cell, such as a mask, a box or a list of labels.
 _PARTS = ("", "nan", "inf", "-inf", "1e400", "1e308", "-1", "0", "0.5", "99999999999999999999", "word", "\n")
-_LONG = 1_000_000
+_LONG_CELL_CHARACTERS = 1_000_000
 
 
 def hostile_cells(header: Row, rows: list[Row]) -> Iterator[tuple[str, bytes]]:
@@ -71,26 +71,26 @@ def hostile_cells(header: Row, rows: list[Row]) -> Iterator[tuple[str, bytes]]:
         "cells: true and false in turn",
         to_csv(header, ([row[0], *[str(number % 2 == 0)] * (len(row) - 1)] for number, row in enumerate(rows))),
     )
-    long = {
-        "letters": "a" * _LONG,
-        "digits": "9" * _LONG,
-        "numbers": "1 " * (_LONG // 2),
-        "words": "ab " * (_LONG // 3),
+    long_cells = {
+        "letters": "a" * _LONG_CELL_CHARACTERS,
+        "digits": "9" * _LONG_CELL_CHARACTERS,
+        "numbers": "1 " * (_LONG_CELL_CHARACTERS // 2),
+        "words": "ab " * (_LONG_CELL_CHARACTERS // 3),
     }
-    for name, cell in long.items():
+    for name, cell in long_cells.items():
         yield f"cells: a megabyte of {name}", to_csv(header, [[*first[:-1], cell], *rest])
 
 
 def hostile_parts(header: Row, rows: list[Row]) -> Iterator[tuple[str, bytes]]:
     """Yield the gold submission with one word of its longest cell replaced, to test parsers of cells."""
     row, column = max(
-        ((r, c) for r in range(len(rows)) for c in range(len(rows[r]))), key=lambda at: len(rows[at[0]][at[1]])
+        ((r, c) for r in range(len(rows)) for c in range(len(rows[r]))), key=lambda spot: len(rows[spot[0]][spot[1]])
     )
     words = rows[row][column].split(" ")
     if len(words) < 2:
         return
-    for place in sorted({0, 1, len(words) // 2, len(words) - 1}):
+    for position in sorted({0, 1, len(words) // 2, len(words) - 1}):
         for part in _PARTS:
-            cell = " ".join([*words[:place], part, *words[place + 1 :]])
+            cell = " ".join([*words[:position], part, *words[position + 1 :]])
             changed = [*rows[row][:column], cell, *rows[row][column + 1 :]]
-            yield f"parts: {part!r} for word {place}", to_csv(header, [*rows[:row], changed, *rows[row + 1 :]])
+            yield f"parts: {part!r} for word {position}", to_csv(header, [*rows[:row], changed, *rows[row + 1 :]])

@@ -26,8 +26,8 @@ def facts(subject: Subject) -> list[str]:
     public = subject.manifest.loc[subject.manifest["part"] == "public", "path"]
     unnamed = sorted({path.split("/")[0] for path in public} - {"description.md"})
     problems += [f"description.md does not name {name}" for name in unnamed if name not in text]
-    wanted = ("## Overview", "## Data", "## Evaluation", "## Submission")
-    return problems + [f"description.md has no section {heading!r}" for heading in wanted if heading not in text]
+    headings = ("## Overview", "## Data", "## Evaluation", "## Submission")
+    return problems + [f"description.md has no section {heading!r}" for heading in headings if heading not in text]
 
 
 def sample(subject: Subject) -> list[str]:
@@ -38,13 +38,13 @@ def sample(subject: Subject) -> list[str]:
 
 def gold(subject: Subject) -> list[str]:
     """The gold submission is at least as good as the sample submission and the gold threshold."""
-    known = subject.competition.facts
-    score, other = (subject.score(subject.file(role)) for role in ("gold_submission", "sample_submission"))
-    sign = -1 if known.lower_is_better else 1
-    if math.isnan(score) or sign * score < sign * other:
-        problems = [f"the gold submission scores {score}, the sample submission {other}"]
-    elif round(sign * score, 5) < sign * known.leaderboard.gold:
-        problems = [f"the gold submission scores {score}, but gold requires {known.leaderboard.gold}"]
+    competition_facts = subject.competition.facts
+    score, sample_score = (subject.score(subject.file(role)) for role in ("gold_submission", "sample_submission"))
+    sign = -1 if competition_facts.lower_is_better else 1
+    if math.isnan(score) or sign * score < sign * sample_score:
+        problems = [f"the gold submission scores {score}, the sample submission {sample_score}"]
+    elif round(sign * score, 5) < sign * competition_facts.leaderboard.gold:
+        problems = [f"the gold submission scores {score}, but gold requires {competition_facts.leaderboard.gold}"]
     else:
         problems = []
     return [] if subject.declares("gold-not-optimal") else problems
@@ -80,8 +80,8 @@ def secrecy(subject: Subject) -> list[str]:
     for name in parts["public"]["path"]:
         if name.endswith(".zip"):
             with zipfile.ZipFile(subject.prepared / "public" / name) as archive:
-                inside = {(info.CRC, info.file_size) for info in archive.infolist()}
-            names = [path.name for path, crc in roles.items() if (crc, path.stat().st_size) in inside]
+                archived = {(info.CRC, info.file_size) for info in archive.infolist()}
+            names = [path.name for path, crc in roles.items() if (crc, path.stat().st_size) in archived]
             problems += [f"public/{name} holds private {path}" for path in names]
     return problems
 

@@ -22,10 +22,10 @@ def to_csv(header: Sequence[str], rows: Iterable[Sequence[str]]) -> bytes:
     lines = [header, *rows]
     joined = "\n".join(map(",".join, lines)) + "\n"
     counts = joined.count("\n"), joined.count(",")
-    # A cell that is alone and empty gets quotes.
+    # A row that consists of one empty cell needs quotes.
     expected = len(lines), sum(map(len, lines)) - len(lines)
     if counts == expected and min(map(len, lines)) > 1 and '"' not in joined and "\r" not in joined:
-        return joined.encode()  # without a look at each cell
+        return joined.encode()  # without checking each cell
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
     writer.writerows(lines)

@@ -28,10 +28,10 @@ _ID_CELLS = (
     "NUL",
     "not Latin",
 )
-_LONG_NAME = 1_000_000
-_ROWS = 8
+_LONG_NAME_CHARACTERS = 1_000_000
+_DAMAGED_ROWS = 8
 """Rows of the gold submission of which each is damaged alone."""
-_DAMAGED = ("", "-1", "nan", "word", "1 0")
+_DAMAGED_WORDS = ("", "-1", "nan", "word", "1 0")
 
 
 def hostile_submissions(sample: bytes, gold: bytes) -> Iterator[tuple[str, bytes]]:
@@ -76,7 +76,9 @@ def _files(sample: bytes) -> Iterator[tuple[str, bytes]]:
     yield "file: unbalanced quote in front", b'"' + sample
     yield (
         "file: mixed line ends",
-        "".join(line + end for line, end in zip(lines, ["\n", "\r\n", "\r"] * len(lines), strict=False)).encode(),
+        "".join(
+            line + line_end for line, line_end in zip(lines, ["\n", "\r\n", "\r"] * len(lines), strict=False)
+        ).encode(),
     )
     yield "file: semicolons", text.replace(",", ";").encode()
     yield "file: tabs", text.replace(",", "\t").encode()
@@ -99,14 +101,17 @@ def _headers(header: Row, rows: list[Row]) -> Iterator[tuple[str, bytes]]:
     yield "columns: last named as the first", named([*header[:-1], header[0]])
     yield "columns: no names", named([""] * len(header))
     yield "columns: Python for names", named(["__class__", "index", "values"] * len(header))
-    yield "columns: a long name", named([*header[:-1], "x" * _LONG_NAME])
+    yield "columns: a long name", named([*header[:-1], "x" * _LONG_NAME_CHARACTERS])
     yield "columns: line end in a name", named([*header[:-1], "a\nb"])
     for number in sorted({0, 1, len(header) - 1}):
         yield f"columns: without column {number}", _without(header, rows, number)
         doubled = [[*row, row[number]] for row in rows]
         yield f"columns: column {number} twice", to_csv([*header, header[number]], doubled)
-    yield "columns: an index in front", to_csv(["", *header], ([str(n), *row] for n, row in enumerate(rows)))
-    yield "columns: values without a name in front", to_csv(header, ([str(n), *row] for n, row in enumerate(rows)))
+    yield "columns: an index in front", to_csv(["", *header], ([str(index), *row] for index, row in enumerate(rows)))
+    yield (
+        "columns: values without a name in front",
+        to_csv(header, ([str(index), *row] for index, row in enumerate(rows))),
+    )
     yield "columns: an extra one", to_csv([*header, "extra"], ([*row, "x"] for row in rows))
     yield "columns: reversed", to_csv(header[::-1], (row[::-1] for row in rows))
     yield (
@@ -150,10 +155,10 @@ def _without(header: Row, rows: Iterable[Row], number: int) -> bytes:
 
 def _damaged_rows(header: Row, rows: list[Row]) -> Iterator[tuple[str, bytes]]:
     """Yield the gold submission with the last word of a single cell replaced, in rows all over it."""
-    for number in sorted({round(at * (len(rows) - 1) / (_ROWS - 1)) for at in range(_ROWS)}):
+    for number in sorted({round(step * (len(rows) - 1) / (_DAMAGED_ROWS - 1)) for step in range(_DAMAGED_ROWS)}):
         words = rows[number][-1].split(" ")
-        for word in _DAMAGED:
-            for place in {0, len(words) - 1}:
-                cell = " ".join([*words[:place], word, *words[place + 1 :]])
+        for word in _DAMAGED_WORDS:
+            for position in {0, len(words) - 1}:
+                cell = " ".join([*words[:position], word, *words[position + 1 :]])
                 changed = [*rows[:number], [*rows[number][:-1], cell], *rows[number + 1 :]]
-                yield f"row {number}: {word!r} for word {place}", to_csv(header, changed)
+                yield f"row {number}: {word!r} for word {position}", to_csv(header, changed)

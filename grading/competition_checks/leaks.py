@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 _TABLES = {".csv": ",", ".tsv": "\t"}
 _MAX_TABLE_BYTES = 256 << 20
-"""Bytes of a table that are read; the rows after them are not looked at."""
-_EQUAL = 0.95
-"""Share of equal cells from which a column is taken for the answers. Some noise does not make a leak harmless."""
+"""Bytes of a table that are read; the rows after them are not checked."""
+_MIN_EQUAL_SHARE = 0.95
+"""Share of equal cells from which a column counts as the answers. A leak with some noise is a leak as well."""
 _MIN_ANSWERS = 10
-"""Rows from which equal cells are no chance."""
-_GIVES_AWAY = re.compile(r"answers?|solutions?|gold|ground[_-]?truth|test[_-]?(?:labels?|targets?|answers?)", re.I)
+"""Minimum number of rows. With fewer, cells can be equal by chance."""
+_REVEALING_NAME = re.compile(r"answers?|solutions?|gold|ground[_-]?truth|test[_-]?(?:labels?|targets?|answers?)", re.I)
 _HARMLESS = re.compile(r"train|sample", re.I)
-"""In the path of training data and of sample submissions, where values of an answer column are expected."""
+"""Words in the path of training data and of sample submissions, in which values of an answer column are expected."""
 
 
 @dataclass(frozen=True)
@@ -40,16 +40,23 @@ def answers_of(gold: bytes, sample: bytes) -> Answers | None:
 
     None if there is no column of ids, or if ids are repeated.
     """
-    best, given = _read(gold, ","), _read(sample, ",")
-    if best is None or given is None or best.empty or list(best.columns) != list(given.columns):
+    gold_table, sample_table = _read(gold, ","), _read(sample, ",")
+    if (
+        gold_table is None
+        or sample_table is None
+        or gold_table.empty
+        or list(gold_table.columns) != list(sample_table.columns)
+    ):
         return None
-    id_name = str(best.columns[0])
-    if not best[id_name].is_unique or set(best[id_name]) != set(given[id_name]):
+    id_name = str(gold_table.columns[0])
+    if not gold_table[id_name].is_unique or set(gold_table[id_name]) != set(sample_table[id_name]):
         return None
-    best, given = best.set_index(id_name), given.set_index(id_name).loc[best[id_name]]
+    gold_table, sample_table = gold_table.set_index(id_name), sample_table.set_index(id_name).loc[gold_table[id_name]]
     # One value for all rows is equal to any constant column.
-    predicted = [name for name in best if (best[name] != given[name]).any() and best[name].nunique() > 1]
-    return Answers(id_name, best[predicted]) if predicted else None
+    predicted = [
+        name for name in gold_table if (gold_table[name] != sample_table[name]).any() and gold_table[name].nunique() > 1
+    ]
+    return Answers(id_name, gold_table[predicted]) if predicted else None
 
 
 def public_tables(folder: Path, leave_out: str) -> Iterator[tuple[str, pd.DataFrame]]:
@@ -76,49 +83,51 @@ def names_that_give_away(paths: Iterable[str]) -> list[str]:
     >>> names_that_give_away(["train.csv", "test_labels.csv", "a/solution.tsv", "train/7/ground_truth.csv"])
     ['test_labels.csv', 'a/solution.tsv']
     """
-    named = [path for path in paths if _GIVES_AWAY.fullmatch(PurePosixPath(path).name.split(".")[0])]
+    named = [path for path in paths if _REVEALING_NAME.fullmatch(PurePosixPath(path).name.split(".")[0])]
     return [path for path in named if not _HARMLESS.search(path)]
 
 
 def leaks(name: str, table: pd.DataFrame, answers: Answers) -> Iterator[str]:
-    """What a public table gives away, one line for each column."""
-    wanted = answers.table.index
-    keys = [column for column in table if table[column].isin(wanted).mean() > 0 and _has_ids(table[column], wanted)]
+    """The answers that a public table reveals, one line for each column."""
+    ids = answers.table.index
+    keys = [column for column in table if table[column].isin(ids).mean() > 0 and _has_ids(table[column], ids)]
     for key in keys:
-        rows = table[table[key].isin(wanted)].drop_duplicates(key).set_index(key)
+        rows = table[table[key].isin(ids)].drop_duplicates(key).set_index(key)
         yield from _compare(name, rows, answers.table.loc[rows.index], f"by {key}")
-        if key != answers.id_name or _HARMLESS.search(name) or table[key].isin(wanted).mean() < _EQUAL:
+        if key != answers.id_name or _HARMLESS.search(name) or table[key].isin(ids).mean() < _MIN_EQUAL_SHARE:
             continue  # ids of training rows may be the same numbers
-        named = [column for column in answers.table if column in rows and (rows[column].str.strip() != "").any()]
-        for column in named:
+        answer_columns = [
+            column for column in answers.table if column in rows and (rows[column].str.strip() != "").any()
+        ]
+        for column in answer_columns:
             if rows[column].nunique() > 1:
                 yield f"public/{name} has values in the answer column {column} for ids of the test set"
-    if not keys and len(table) == len(wanted):
+    if not keys and len(table) == len(ids):
         yield from _compare(name, table, answers.table, "row by row")
 
 
 def _compare(name: str, rows: pd.DataFrame, answers: pd.DataFrame, how: str) -> Iterator[str]:
     if len(rows) < _MIN_ANSWERS:
         return
-    for wanted in answers:
-        truth = answers[wanted]
+    for answer in answers:
+        truth = answers[answer]
         if truth.nunique() < 2:
             continue
         commonest = truth.value_counts(normalize=True).iloc[0]
         for column in rows:
             share = _equal(rows[column].to_numpy(), truth.to_numpy())
             # Above what one constant value would reach.
-            if share >= _EQUAL and share > commonest + (1 - commonest) / 2:
-                yield f"public/{name} has the answers {wanted} in its column {column} ({how}, {share:.0%} are equal)"
+            if share >= _MIN_EQUAL_SHARE and share > commonest + (1 - commonest) / 2:
+                yield f"public/{name} has the answers {answer} in its column {column} ({how}, {share:.0%} are equal)"
 
 
 def _equal(left: Any, right: Any) -> float:
     import numpy as np
     import pandas as pd
 
-    one, two = pd.Series(left, dtype=str), pd.Series(right, dtype=str)
-    same = one == two
-    numbers = pd.to_numeric(one, errors="coerce"), pd.to_numeric(two, errors="coerce")
+    left_texts, right_texts = pd.Series(left, dtype=str), pd.Series(right, dtype=str)
+    same = left_texts == right_texts
+    numbers = pd.to_numeric(left_texts, errors="coerce"), pd.to_numeric(right_texts, errors="coerce")
     return float((same | np.isclose(*numbers, rtol=1e-9, atol=0)).mean())
 
 

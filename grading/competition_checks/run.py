@@ -114,8 +114,8 @@ def _skipped(*names: str) -> Iterator[Result]:
 
 def _differences(first: pd.DataFrame, second: pd.DataFrame) -> list[str]:
     columns = ["part", "path", "hash"]
-    both = first[columns].merge(second[columns], how="outer", indicator=True)
-    paths = both[both["_merge"] != "both"]
+    merged = first[columns].merge(second[columns], how="outer", indicator=True)
+    paths = merged[merged["_merge"] != "both"]
     return [f"{part}/{path} differs" for part, path in sorted({*zip(paths["part"], paths["path"], strict=True)})]
 
 

@@ -1,8 +1,8 @@
-"""What the checks of a competition look at: its prepared dataset, and what its grader says of hostile submissions.
+"""The subject of a competition's checks: its prepared dataset, and the grader's responses to hostile submissions.
 
-For each of them a grader must return a score or raise `InvalidSubmission`, never another exception, and whether it is
-valid must not depend on the answers: agents may ask the validation service thousands of times, and each question would
-tell them a bit of these. Each is read once for the two checks that look at the outcome.
+For each hostile submission, a grader must return a score or raise `InvalidSubmission`, never another exception. The
+validity must not depend on the answers: agents may call the validation service thousands of times, and could learn
+something about the answers each time. Each submission is read once for the two checks of the outcome.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from competitions.editions import Edition
 
 MAX_SAMPLE_BYTES = 32 << 20
-"""Size of a sample submission from which hundreds of hostile files are generated; for larger ones they are not."""
+"""Maximum size of a sample submission from which hundreds of hostile files are generated."""
 MAX_MESSAGE_CHARACTERS = 400
 _SECRET = re.compile(r"[\w.+-]{6,}")  # shorter words of an answer may appear in a message by chance
 
@@ -44,11 +44,12 @@ class HostileOutcomes:
     """The problems that hostile submissions show, one line each."""
 
     grading: list[str] = field(default_factory=list)
-    """The grader raises something else, its message is not one short line or tells an answer, later scores change."""
+    """The grader raises another exception, its message is not one short line or reveals an answer, or later scores
+    change."""
     validity: list[str] = field(default_factory=list)
-    """With other answers, it says something else."""
+    """The grader responds differently with other answers."""
     failure: Exception | None = None
-    """Why no other answers could be made."""
+    """The error because of which no other answers could be made."""
 
 
 @dataclass(frozen=True)
@@ -78,13 +79,13 @@ class Subject:
 
         files = self.competition.facts.files
         paths = (self.prepared / files.gold_submission, self.prepared / files.sample_submission)
-        header, wanted = (list(pd.read_csv(path, nrows=0).columns) for path in paths)
-        names = [files.gold_columns.get(name, name) for name in wanted]
-        if set(header) == set(wanted) or not set(names) <= set(header):
+        header, columns = (list(pd.read_csv(path, nrows=0).columns) for path in paths)
+        names = [files.gold_columns.get(name, name) for name in columns]
+        if set(header) == set(columns) or not set(names) <= set(header):
             return paths[0]
         path = Path(self._scratch.name) / "gold_submission.csv"
         gold = pd.read_csv(paths[0], usecols=names, dtype=str, keep_default_na=False)[names]
-        gold.set_axis(wanted, axis=1).to_csv(path, index=False)
+        gold.set_axis(columns, axis=1).to_csv(path, index=False)
         return path
 
     @cached_property
@@ -93,7 +94,7 @@ class Subject:
 
     @cached_property
     def hostile_outcomes(self) -> HostileOutcomes:
-        """What is wrong with the grading of hostile submissions. They are graded once for all checks."""
+        """The problems in grading hostile submissions, which are graded once for all checks."""
         return _grade_hostile(self)
 
     def score(self, submission: Path) -> float:
@@ -120,12 +121,12 @@ def _grade_hostile(subject: Subject) -> HostileOutcomes:
     """Grade every hostile submission, and check it with other answers to the same rows."""
     competition, edition, answers = subject.competition, subject.edition, subject.answers
     sample, gold = (subject.file(role).read_bytes() for role in ("sample_submission", "gold_submission"))
-    # What the description says, such as the names of classes, is no secret.
-    known = sample.decode() + competition.describe(edition)
-    secrets = set(_SECRET.findall(gold.decode())) - set(_SECRET.findall(known))
-    outcomes, others = HostileOutcomes(), {}
+    # Words of the description, such as the names of classes, are no secret.
+    public_text = sample.decode() + competition.describe(edition)
+    secrets = set(_SECRET.findall(gold.decode())) - set(_SECRET.findall(public_text))
+    outcomes, other_answers = HostileOutcomes(), {}
     try:
-        others = dict(replaced_answers(answers, *table(sample), competition.facts.public_answers))
+        other_answers = dict(replaced_answers(answers, *table(sample), competition.facts.public_answers))
     except Exception as error:  # the check of validity raises it
         outcomes.failure = error
     checked_apart = hasattr(competition.module("grade"), "check")
@@ -137,7 +138,7 @@ def _grade_hostile(subject: Subject) -> HostileOutcomes:
                 path.write_bytes(content)
             response = read = _respond(competition.read_submission, path, answers, edition)
             if read.value is not None:
-                # Scoring may change what it is given.
+                # Scoring may change its argument.
                 scored = copy.deepcopy(read.value) if checked_apart else read.value
                 response = _respond(competition.score_table, scored, answers, edition)
             outcomes.grading += [f"{name}: {problem}" for problem in _problems(response, secrets, content)]
@@ -145,10 +146,12 @@ def _grade_hostile(subject: Subject) -> HostileOutcomes:
                 response = _respond(competition.check_table, read.value, answers, edition)
             if response.raised:
                 outcomes.validity.append(f"{name}: {response.text}")
-            for how, replaced in others.items() if read.value is not None else ():
-                other = _respond(competition.check_table, read.value, replaced, edition)
-                if other != response:
-                    outcomes.validity.append(f"{name}: {response.text!r} with the answers, {other.text!r} with {how}")
+            for description, replaced in other_answers.items() if read.value is not None else ():
+                other_response = _respond(competition.check_table, read.value, replaced, edition)
+                if other_response != response:
+                    outcomes.validity.append(
+                        f"{name}: {response.text!r} with the answers, {other_response.text!r} with {description}"
+                    )
     changed = [
         f"the {role} scored {old} before the hostile submissions, and {new} after them"
         for (role, old), new in zip(before.items(), _scores(subject).values(), strict=True)
@@ -158,12 +161,12 @@ def _grade_hostile(subject: Subject) -> HostileOutcomes:
     return outcomes
 
 
-def _respond(ask: Callable[..., Any], *arguments: Any) -> _Response:
+def _respond(function: Callable[..., Any], *arguments: Any) -> _Response:
     try:
-        return _Response("valid", value=ask(*arguments))
+        return _Response("valid", value=function(*arguments))
     except InvalidSubmission as error:
         return _Response(str(error))
-    except Exception as error:  # such bugs are looked for
+    except Exception as error:  # the check reports such bugs
         return _Response(f"raises {type(error).__name__}: {' '.join(str(error).split())[:120]}", raised=True)
 
 
@@ -179,7 +182,7 @@ def _scores(subject: Subject) -> dict[str, str]:
 
 
 def _problems(response: _Response, secrets: set[str], content: bytes) -> Iterator[str]:
-    """What is wrong with this answer to a submission with this content."""
+    """The problems of this response to a submission with this content."""
     if response.raised:
         yield response.text
         return

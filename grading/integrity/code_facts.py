@@ -36,7 +36,7 @@ def read_code(text: str) -> CodeFacts:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         _by_pattern(text, facts)
         return facts
-    silent = {id(node) for node in _docstrings(tree)}
+    docstring_ids = {id(node) for node in _docstrings(tree)}
     for node in ast.walk(tree):
         line = getattr(node, "lineno", 0)
         if isinstance(node, ast.Import):
@@ -46,10 +46,10 @@ def read_code(text: str) -> CodeFacts:
         elif isinstance(node, ast.Call):
             name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
             facts.calls.append((name, line))
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in silent:
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstring_ids:
             facts.texts.append((node.value, line))
         elif isinstance(node, ast.Dict):
-            facts.groups.append(([k.value for k in node.keys if isinstance(k, ast.Constant)], line))
+            facts.groups.append(([key.value for key in node.keys if isinstance(key, ast.Constant)], line))
         elif isinstance(node, ast.List | ast.Tuple | ast.Set):
             facts.groups.append((list(_constants(node.elts)), line))
     return facts

@@ -25,7 +25,7 @@ _FITTING = {"fit", "fit_transform", "fit_predict", "partial_fit", "train", "back
 _DOWNLOADING = {"load_dataset", "hf_hub_download", "snapshot_download", "urlretrieve", "load_state_dict_from_url"}
 
 _URL = re.compile(r"\b(?:https?|ftp|s3|gs)://[^\s'\"<>)\\]+")
-_HERE = re.compile(r"://(?:127\.|localhost|0\.0\.0\.0|\[::1\]|host\.docker\.internal)")
+_LOCAL_ADDRESS = re.compile(r"://(?:127\.|localhost|0\.0\.0\.0|\[::1\]|host\.docker\.internal)")
 _COMMAND = re.compile(
     r"(?:^|[;&|(`!]|\$ |\+ |> |subprocess: )\s*(?:sudo\s+)?"
     r"(curl|wget|git\s+clone|kaggle\s+(?:competitions|datasets|kernels)\s+\w+|huggingface-cli\s+download"
@@ -46,7 +46,7 @@ _OUTSIDE = re.compile(
 )
 _UPWARDS = re.compile(r"^(?:\.\./){3,}")
 _MIN_IDS = 10
-_QUOTE = 240
+_MAX_QUOTE_CHARACTERS = 240
 
 
 @dataclass(frozen=True)
@@ -67,18 +67,18 @@ class RunTexts:
 
 @dataclass(frozen=True)
 class Written:
-    """Values that are written out in one place, which may be ids of test cases."""
+    """Values that are written out together in the code, and may be ids of test cases."""
 
     values: frozenset[str]
     finding: Finding
-    """What it is if they are; the number of ids is put into its `why`."""
+    """The finding if they are; the number of ids is put into its `why`."""
     least: int = 0
-    """How many of the values must be ids."""
+    """Number of the values that must be ids."""
 
 
 @dataclass(frozen=True)
 class FileFacts:
-    """What one file says, and what was found in it."""
+    """The facts about one file, and the findings in it."""
 
     findings: tuple[Finding, ...] = ()
     modules: tuple[str, ...] = ()
@@ -98,7 +98,7 @@ def examine_code(name: str, text: str, leaks: Mapping[str, str]) -> FileFacts:
         findings += _imports(name, facts, lines)
         findings += _texts(name, facts, lines, leaks)
         findings += _calls(name, facts, lines)
-        written = [each for each in _written_out(name, facts, lines) if len(each.values) >= _MIN_IDS]
+        written = [group for group in _written_out(name, facts, lines) if len(group.values) >= _MIN_IDS]
     findings += _commands(name, text, comments=name.endswith((".py", ".ipynb", ".sh")))
     if name.endswith(".sh"):
         findings += _shell(name, text, leaks)
@@ -111,11 +111,11 @@ def examine_log(name: str, text: str) -> FileFacts:
     return FileFacts(tuple(_commands(name, text, comments=False)))
 
 
-def _here(function: Callable[..., FileFacts], *args: Any) -> FileFacts:
+def _call_directly(function: Callable[..., FileFacts], *args: Any) -> FileFacts:
     return function(*args)
 
 
-def detect(run: RunTexts, call: Callable[..., FileFacts] = _here) -> list[Finding]:
+def detect(run: RunTexts, call: Callable[..., FileFacts] = _call_directly) -> list[Finding]:
     """All findings, without duplicates on the same line.
 
     Args:
@@ -143,7 +143,7 @@ def detect(run: RunTexts, call: Callable[..., FileFacts] = _here) -> list[Findin
 
 
 def not_examined(skipped: Mapping[str, Collection[str]]) -> Iterator[Finding]:
-    """A finding for each reason for which files were not read. What agents rarely leave by chance is suspicious."""
+    """A finding for each reason for which files were not read. Files that are rarely left by chance are a violation."""
     for reason, names in skipped.items():
         listed = ", ".join(sorted(names)[:5]) + (", ..." if len(names) > 5 else "")
         severity: Severity = "violation" if reason.startswith(("more", "not readable")) else "notice"
@@ -157,14 +157,14 @@ def _unreadable(name: str, error: Unreadable) -> Finding:
 def _imports(name: str, facts: CodeFacts, lines: list[str]) -> Iterator[Finding]:
     for module, line in facts.imports:
         for rule, names in (("network", _NETWORK), ("external-model", _LANGUAGE_MODELS)):
-            if any(module == each or module.startswith(each + ".") for each in names):
+            if any(module == library or module.startswith(library + ".") for library in names):
                 why = f"imports {module}"
                 yield _finding(rule, "violation", name, line, lines, why)  # type: ignore[arg-type]
 
 
 def _texts(name: str, facts: CodeFacts, lines: list[str], leaks: Mapping[str, str]) -> Iterator[Finding]:
     for text, line in facts.texts:
-        if (url := _URL.search(text)) and not _HERE.search(text):
+        if (url := _URL.search(text)) and not _LOCAL_ADDRESS.search(text):
             yield _finding("network", "notice", name, line, lines, f"names {url[0][:120]}")
         yield from _path(name, text, line, lines)
         for term, issue in leaks.items():
@@ -192,19 +192,19 @@ def _written_out(name: str, facts: CodeFacts, lines: list[str]) -> Iterator[Writ
         numbers = [value for value in values if isinstance(value, int)]
         if len(numbers) == len(values) and sorted(numbers) in ([*range(len(values))], [*range(1, len(values) + 1)]):
             continue  # these number classes, not test cases
-        where = _finding("hand-written", "violation", name, line, lines, "{} ids of test cases are written out")
-        yield Written(frozenset(map(str, values)), where, least=math.ceil(len(values) / 2))
+        finding = _finding("hand-written", "violation", name, line, lines, "{} ids of test cases are written out")
+        yield Written(frozenset(map(str, values)), finding, least=math.ceil(len(values) / 2))
     for text, line in facts.texts:
         rows = frozenset(row.split(",", 1)[0].strip() for row in text.split("\n") if "," in row)
-        where = _finding("hand-written", "violation", name, line, lines, "a text with rows for {} test cases")
-        yield Written(rows, where)
+        finding = _finding("hand-written", "violation", name, line, lines, "a text with rows for {} test cases")
+        yield Written(rows, finding)
 
 
 def _by_hand(written: Iterable[Written], ids: AbstractSet[str]) -> Iterator[Finding]:
-    for each in written:
-        known = len(each.values & ids)
-        if known >= max(_MIN_IDS, each.least):
-            yield replace(each.finding, why=each.finding.why.format(known))
+    for group in written:
+        matching_ids = len(group.values & ids)
+        if matching_ids >= max(_MIN_IDS, group.least):
+            yield replace(group.finding, why=group.finding.why.format(matching_ids))
 
 
 def _commands(name: str, text: str, *, comments: bool) -> Iterator[Finding]:
@@ -213,7 +213,7 @@ def _commands(name: str, text: str, *, comments: bool) -> Iterator[Finding]:
         if comments and line.lstrip().startswith("#") and not line.lstrip().startswith(("# !", "# %")):
             continue
         shell = line.lstrip().removeprefix("# ")
-        if len(line) < 2000 and (command := _COMMAND.search(shell)) and not _HERE.search(shell):
+        if len(line) < 2000 and (command := _COMMAND.search(shell)) and not _LOCAL_ADDRESS.search(shell):
             if command[1].startswith(("curl", "wget")) and not (_URL.search(shell) or "." in command[0]):
                 continue
             yield _finding("network", "violation", name, number, lines, f"runs {command[1]}")
@@ -238,17 +238,17 @@ def _whole_run(run: RunTexts, facts: Mapping[str, FileFacts]) -> Iterator[Findin
         yield Finding("no-code", "notice", "", 0, "", "there is a submission, but the code folder is empty")
         return
     models = any(
-        module == each or module.startswith(each + ".")
-        for f in facts.values()
-        for module in f.modules
-        for each in _MODELS
+        module == library or module.startswith(library + ".")
+        for file in facts.values()
+        for module in file.modules
+        for library in _MODELS
     )
-    fits = any(f.fits for f in facts.values())
-    facts = {name: each for name, each in facts.items() if name.endswith((".py", ".ipynb"))}
+    fits = any(file.fits for file in facts.values())
+    facts = {name: file for name, file in facts.items() if name.endswith((".py", ".ipynb"))}
     if facts and not models and not fits:
         yield Finding("no-model", "violation", "", 0, "", "nothing is fitted, and no library of models is imported")
 
 
 def _finding(rule: Rule, severity: Severity, name: str, line: int, lines: list[str], why: str) -> Finding:
-    quote = lines[line - 1].strip()[:_QUOTE] if 0 < line <= len(lines) else ""
+    quote = lines[line - 1].strip()[:_MAX_QUOTE_CHARACTERS] if 0 < line <= len(lines) else ""
     return Finding(rule, severity, name, line, quote, why)

@@ -1,7 +1,7 @@
 """Call functions on agents' files in a process with limits, which is replaced if a file is too much for it.
 
-A parser may need quadratic time, gigabytes of memory or a deep stack for a file that was made for that. The trouble of
-one file must not be the trouble of a whole group, and it is a reason to look at that file.
+A parser may need quadratic time, gigabytes of memory or a deep stack for a file that was made for that. Such a file
+must not stop the examination of a whole group, and it is a finding itself.
 """
 
 from __future__ import annotations
@@ -60,9 +60,9 @@ class Examiner:
         try:
             _write(process.stdin, (function.__module__, function.__qualname__, args, options))
             result, error = self._answer(process, self._seconds)
-        except (OSError, EOFError, TimeoutError) as problem:
+        except (OSError, EOFError, TimeoutError) as failure:
             self._end()
-            late = isinstance(problem, TimeoutError)
+            late = isinstance(failure, TimeoutError)
             reason = f"it takes longer than {self._seconds:g} seconds" if late else "it ends the process that reads it"
             raise Unreadable(reason) from None
         if error:
@@ -72,17 +72,17 @@ class Examiner:
     @staticmethod
     def _answer(process: subprocess.Popen[bytes], seconds: float) -> tuple[Any, str]:
         assert process.stdout is not None
-        give_up, content, wanted = time.monotonic() + seconds, bytearray(), 8
-        while len(content) < wanted:
-            ready, _, _ = select.select([process.stdout], [], [], max(0.0, give_up - time.monotonic()))
+        deadline, content, expected_bytes = time.monotonic() + seconds, bytearray(), 8
+        while len(content) < expected_bytes:
+            ready, _, _ = select.select([process.stdout], [], [], max(0.0, deadline - time.monotonic()))
             if not ready:
                 raise TimeoutError
             chunk = os.read(process.stdout.fileno(), 1 << 20)
             if not chunk:
                 raise EOFError
             content += chunk
-            if wanted == 8 and len(content) >= 8:
-                wanted += struct.unpack("!Q", content[:8])[0]
+            if expected_bytes == 8 and len(content) >= 8:
+                expected_bytes += struct.unpack("!Q", content[:8])[0]
         answer: tuple[Any, str] = pickle.loads(bytes(content[8:]))
         return answer
 
@@ -94,7 +94,7 @@ class Examiner:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 env={
-                    # the interpreter; the operator's secrets are no business of a parser of agents' files
+                    # for the interpreter; a parser of agents' files gets none of the operator's secrets
                     **{name: os.environ[name] for name in ("PATH", "HOME", "LD_LIBRARY_PATH") if name in os.environ},
                     "PYTHONPATH": search_path(),
                 },
@@ -126,7 +126,7 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     calls, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    _write(answers, (None, ""))  # the process is ready: from now on the time counts
+    _write(answers, (None, ""))  # the process is ready, and the time limit begins
     while size := calls.read(8):
         module, name, args, options = pickle.loads(calls.read(struct.unpack("!Q", size)[0]))
         try:

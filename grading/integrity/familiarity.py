@@ -16,8 +16,8 @@ def mean_probability(logprobs: Sequence[float | None]) -> float:
     >>> mean_probability([None, 0.0, math.log(0.5)])
     0.75
     """
-    known = [math.exp(min(value, 0.0)) for value in logprobs if value is not None]
-    return math.fsum(known) / len(known) if known else math.nan
+    probabilities = [math.exp(min(value, 0.0)) for value in logprobs if value is not None]
+    return math.fsum(probabilities) / len(probabilities) if probabilities else math.nan
 
 
 def at_places(texts: Sequence[Sequence[float]], places: int, seed: str) -> list[float]:

@@ -1,7 +1,7 @@
 """Similarity of two sources and their shared fragments. Fingerprints find matches, which are extended by tokens.
 
-Code that many sources share is common, and does not count. Forks of one source are one source in that count: else a
-notebook that many forked would be common itself, and a copy of it would not be found.
+Code that many sources share is common, and does not count as a match. A source and its forks count as one source here.
+Otherwise, a notebook with many forks would be common itself, and a copy of it would not be found.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ THRESHOLD = 0.6
 MIN_TOKENS = 80
 """Minimum number of shared tokens of a flagged pair, about ten lines. Fewer can be equal by chance."""
 _COMMON_SHARE, _COMMON_MIN_NOTEBOOKS = 0.5, 4
-_FORK = 0.6  # share of the smaller one's fingerprints that two sources have in common, if one is a fork of the other
+_FORK_SHARE = 0.6
+"""Share of the fingerprints of the smaller one of two sources that the other one has, too, if one of them is a fork."""
 _MAX_POSITIONS = 8  # per fingerprint and source, so that a table of numbers does not take quadratic time
 
 
@@ -59,7 +60,7 @@ class Match:
 
 
 class _Hashed:
-    """A source with what is computed of it once, for all the sources that it is compared with."""
+    """A source with its hashes and fingerprints, which are computed once for all comparisons."""
 
     def __init__(self, document: Document) -> None:
         self.document = document
@@ -69,14 +70,14 @@ class _Hashed:
         """1 for each token that is part of an ignored sequence."""
 
     def ignoring(self, ignored: Container[int]) -> _Hashed:
-        """The same, of which the sequences with these hashes do not count."""
-        match = copy(self)
-        match.prints = {value: places for value, places in self.prints.items() if value not in ignored}
-        match.ignored = bytearray(len(self.document.tokens))
-        for place, value in enumerate(self.values):
+        """A copy in which the sequences with these hashes do not count."""
+        copied = copy(self)
+        copied.prints = {value: places for value, places in self.prints.items() if value not in ignored}
+        copied.ignored = bytearray(len(self.document.tokens))
+        for position, value in enumerate(self.values):
             if value in ignored:
-                match.ignored[place : place + K] = b"\1" * K
-        return match
+                copied.ignored[position : position + K] = b"\1" * K
+        return copied
 
 
 class Corpus:
@@ -91,49 +92,54 @@ class Corpus:
             whole: compare also without ignoring anything, so that a copy is found although its code is common, or
                 although the agent ships it in its template.
         """
-        self.documents = [each for each in documents if len(each.tokens) >= K]
+        self.documents = [document for document in documents if len(document.tokens) >= K]
         self._whole = whole
-        self._all = [_Hashed(each) for each in self.documents]
+        self._all = [_Hashed(document) for document in self.documents]
         self._index: dict[int, list[int]] = {}
-        for place, each in enumerate(self._all):
-            for value in each.prints:
-                self._index.setdefault(value, []).append(place)
-        self._ignored = {value for each in ignored for value in hashes(each.tokens)} | self._common()
-        self._counted = [each.ignoring(self._ignored) for each in self._all]
+        for index, source in enumerate(self._all):
+            for value in source.prints:
+                self._index.setdefault(value, []).append(index)
+        self._ignored = {value for document in ignored for value in hashes(document.tokens)} | self._common()
+        self._counted = [source.ignoring(self._ignored) for source in self._all]
 
     def _common(self) -> set[int]:
+        """The hashes of common code."""
         families = self._families()
-        of: dict[int, set[int]] = {}
-        for place, each in enumerate(self._all):
-            for value in set(each.values):
-                of.setdefault(value, set()).add(families[place])
-        least = max(_COMMON_MIN_NOTEBOOKS, _COMMON_SHARE * len(set(families)))
-        return {value for value, having in of.items() if len(having) >= least}
+        families_by_value: dict[int, set[int]] = {}
+        for index, source in enumerate(self._all):
+            for value in set(source.values):
+                families_by_value.setdefault(value, set()).add(families[index])
+        min_families = max(_COMMON_MIN_NOTEBOOKS, _COMMON_SHARE * len(set(families)))
+        return {
+            value
+            for value, families_with_value in families_by_value.items()
+            if len(families_with_value) >= min_families
+        }
 
     def _families(self) -> list[int]:
-        """For each document the place of the largest document that it is a fork of, or its own."""
+        """For each document the index of the largest document that it is a fork of, or its own index."""
         families = list(range(len(self.documents)))
         heads: set[int] = set()
-        for place in sorted(families, key=lambda each: -len(self._all[each].prints)):
-            prints = self._all[place].prints
+        for index in sorted(families, key=lambda number: -len(self._all[number].prints)):
+            prints = self._all[index].prints
             shared = Counter(other for value in prints for other in self._index[value] if other in heads)
-            nearest = max(shared, key=lambda other: shared[other], default=place)
-            if shared[nearest] >= _FORK * len(prints) and nearest != place:
-                families[place] = nearest
+            nearest = max(shared, key=lambda other: shared[other], default=index)
+            if shared[nearest] >= _FORK_SHARE * len(prints) and nearest != index:
+                families[index] = nearest
             else:
-                heads.add(place)
+                heads.add(index)
         return families
 
     def matches(self, document: Document, skip: Sequence[str] = ()) -> Iterator[Match]:
         """The matches of `document` with every source except those named in `skip`."""
         own = _Hashed(document)
         counted = own.ignoring(self._ignored)
-        looked_for = own if self._whole else counted
-        for place in sorted({p for value in looked_for.prints for p in self._index.get(value, ())}):
-            if self.documents[place].name not in skip:
-                match = _compare(counted, self._counted[place])
+        searched = own if self._whole else counted
+        for index in sorted({index for value in searched.prints for index in self._index.get(value, ())}):
+            if self.documents[index].name not in skip:
+                match = _compare(counted, self._counted[index])
                 if self._whole and self._ignored:
-                    match = _with_whole(match, _compare(own, self._all[place]))
+                    match = _with_whole(match, _compare(own, self._all[index]))
                 if match is not None:
                     yield match
 
@@ -171,8 +177,8 @@ def _compare(first: _Hashed, second: _Hashed) -> Match | None:
             fragments.append(Fragment(_lines(first.document, i, length), _lines(second.document, j, length), length))
         shown[i : i + length] = b"\1" * length
     own_a, own_b = len(a) - sum(first.ignored), len(b) - sum(second.ignored)
-    shared_a = sum(c and not o for c, o in zip(covered_a, first.ignored, strict=True))
-    shared_b = sum(c and not o for c, o in zip(covered_b, second.ignored, strict=True))
+    shared_a = sum(covered and not ignored for covered, ignored in zip(covered_a, first.ignored, strict=True))
+    shared_b = sum(covered and not ignored for covered, ignored in zip(covered_b, second.ignored, strict=True))
     if not shared_a or not shared_b:
         return None
     return Match(
@@ -182,7 +188,7 @@ def _compare(first: _Hashed, second: _Hashed) -> Match | None:
         of_first=shared_a / own_a,
         of_second=shared_b / own_b,
         tokens=min(shared_a, shared_b),
-        fragments=tuple(sorted(fragments, key=lambda each: each.first)),
+        fragments=tuple(sorted(fragments, key=lambda fragment: fragment.first)),
     )
 
 

@@ -37,7 +37,7 @@ QUESTIONS: dict[Rule, str] = {
 
 @dataclass(frozen=True)
 class Asked:
-    """What a model is asked: questions by the rules that they are about, or by names of a user's own."""
+    """The questions for a model, by the rules that they are about, or by names that a user has chosen."""
 
     questions: Mapping[str, str] = field(default_factory=lambda: dict(QUESTIONS.items()))
     extra: str = ""
@@ -65,7 +65,7 @@ file: {name}
 {text}
 >>>END OF THE PART {mark}"""
 PIECES = 400
-"""Most pieces of a run that a model is asked about, so that no run uses up the money for the others."""
+"""Maximum number of pieces of a run that a model is asked about, so that no run uses up the budget for the others."""
 _OBJECT = re.compile(r"\{.*\}", re.S)
 _MIN_QUOTE_CHARACTERS = 8
 
@@ -127,11 +127,11 @@ def read_run(texts: Mapping[str, str], ask: Ask, model: str, each: Each = map, a
     merged: dict[tuple[Rule, str, str], Finding] = {}
     unreadable = invented = failed = 0
     jobs: list[tuple[str, int, str, str]] = []
-    left: list[str] = []
+    skipped: list[str] = []
     for name, text in texts.items():
         parts = pieces_of(text[: PIECES * PIECE + 1]) if text.strip() else []
         if len(jobs) + len(parts) > PIECES:
-            left.append(name)
+            skipped.append(name)
             continue
         jobs += (
             (name, line, part, prompt(name, part, (number, len(parts)), asked))
@@ -153,11 +153,11 @@ def read_run(texts: Mapping[str, str], ask: Ask, model: str, each: Each = map, a
             if offset is None:
                 invented += 1
                 continue
-            at = line + part.count("\n", 0, offset)
-            finding = Finding(rule, "violation", name, at, quote.strip(), why, by=model)
+            line_number = line + part.count("\n", 0, offset)
+            finding = Finding(rule, "violation", name, line_number, quote.strip(), why, by=model)
             merged.setdefault((rule, name, _folded(quote)), finding)
-    if left:
-        why = f"{len(left)} files that {model} was not asked about, more text than is read: {', '.join(left[:5])}"
+    if skipped:
+        why = f"{len(skipped)} files that {model} was not asked about, more text than is read: {', '.join(skipped[:5])}"
         merged["not-examined", "", ""] = Finding("not-examined", "violation", "", 0, "", why, by=model)
     return Reading(tuple(merged.values()), len(jobs), unreadable, invented, failed)
 
@@ -167,12 +167,12 @@ def prompt(name: str, text: str, place: tuple[int, int], asked: Asked | None = N
     asked, (number, count) = asked or Asked(), place
     lines = [asked.extra] if asked.extra else []
     questions = "\n".join([*lines, *(f"- {key}: {question}" for key, question in asked.questions.items())])
-    what = "its log" if name.startswith("logs/") else "its code"
+    source = "its log" if name.startswith("logs/") else "its code"
     # The mark is a hash of the text, which therefore cannot contain it, to end the part early.
     mark = hashlib.blake2b(f"{name}\n{text}".encode("utf-8", "replace"), digest_size=8).hexdigest()
     text = text.replace(">>>END OF THE PART", ">>> END OF THE PART")
     return _PROMPT.format(
-        what=what, questions=questions, number=number, count=count, name=plain_json.dumps(name), text=text, mark=mark
+        what=source, questions=questions, number=number, count=count, name=plain_json.dumps(name), text=text, mark=mark
     )
 
 

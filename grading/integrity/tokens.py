@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 MAX_CHARACTERS = 300_000
-"""Maximum number of characters read from a source. The rest is data, and lexing 100,000 takes a second."""
+"""Maximum number of characters read from a source. Lexing 100,000 takes a second, and longer sources contain data."""
 
 
 @dataclass(frozen=True)
@@ -27,15 +27,17 @@ class Document:
 def tokenize(name: str, text: str) -> Document:
     """Normalise Python source. Never fails, even if the text is not Python."""
     raw = [(kind, value, line) for kind, value, line in _lex(text[:MAX_CHARACTERS]) if kind]
-    own = _own_names(raw)
+    own_names = _own_names(raw)
     tokens, lines = [], []
-    for place, (kind, value, line) in enumerate(raw):
+    for index, (kind, value, line) in enumerate(raw):
         if kind == "skip":
             continue
-        tokens.append(_normal(raw, place, own) if kind == "name" else {"text": "S", "number": "N"}.get(kind, value))
+        tokens.append(
+            _normal(raw, index, own_names) if kind == "name" else {"text": "S", "number": "N"}.get(kind, value)
+        )
         lines.append(line)
-    kept = _without_lists(tokens)
-    return Document(name, text, tuple(tokens[i] for i in kept), tuple(lines[i] for i in kept))
+    kept_indexes = _without_lists(tokens)
+    return Document(name, text, tuple(tokens[i] for i in kept_indexes), tuple(lines[i] for i in kept_indexes))
 
 
 def _without_lists(tokens: list[str]) -> list[int]:
@@ -44,15 +46,15 @@ def _without_lists(tokens: list[str]) -> list[int]:
     >>> _without_lists(["f", "(", "S", "S", ",", "S", ",", "S", ",", "N", ")"])
     [0, 1, 2, 8, 9, 10]
     """
-    kept: list[int] = []
-    for place, value in enumerate(tokens):
-        if value in ("S", "N") and kept:
-            back = 2 if tokens[kept[-1]] == "," else 1
-            if len(kept) >= back and tokens[kept[-back]] == value:
-                del kept[len(kept) - back + 1 :]
+    kept_indexes: list[int] = []
+    for index, value in enumerate(tokens):
+        if value in ("S", "N") and kept_indexes:
+            distance = 2 if tokens[kept_indexes[-1]] == "," else 1
+            if len(kept_indexes) >= distance and tokens[kept_indexes[-distance]] == value:
+                del kept_indexes[len(kept_indexes) - distance + 1 :]
                 continue
-        kept.append(place)
-    return kept
+        kept_indexes.append(index)
+    return kept_indexes
 
 
 def _lex(text: str) -> list[tuple[str, str, int]]:
@@ -61,62 +63,62 @@ def _lex(text: str) -> list[tuple[str, str, int]]:
     from pygments.token import Comment, Keyword, Name, Number, Operator, Punctuation, String  # type: ignore[import-untyped]
 
     lexed: list[tuple[str, str, int]] = []
-    line, importing, depth, fresh = 1, False, 0, True
+    line, importing, depth, at_statement_start = 1, False, 0, True
     for kind, value in PythonLexer(stripnl=False).get_tokens(text):
-        here = line
+        first_line = line
         line += value.count("\n")
         if kind in Comment:
             continue
-        if kind in Keyword.Namespace and fresh:
+        if kind in Keyword.Namespace and at_statement_start:
             importing, depth = True, 0
         depth += (value in "([{") - (value in ")]}") if kind in Punctuation and len(value) == 1 else 0
         if "\n" in value and kind not in String and depth <= 0:
-            importing, fresh = False, True
+            importing, at_statement_start = False, True
             continue
         if not value.strip():
             continue
         if kind in String.Doc:
-            what = ""
+            category = ""
         elif importing:
-            what = "skip"
+            category = "skip"
         elif kind in String:
-            what = "text"
+            category = "text"
         elif kind in Number:
-            what = "number"
+            category = "number"
         elif kind in Name.Builtin.Pseudo and value != "self":
-            what = "word"
+            category = "word"
         elif kind in Name:
-            what = "name"
+            category = "name"
         else:
-            what = "word" if kind in Keyword or kind in Operator or kind in Punctuation else ""
-        fresh = value == ";"
-        lexed.append((what, value, here))
+            category = "word" if kind in Keyword or kind in Operator or kind in Punctuation else ""
+        at_statement_start = value == ";"
+        lexed.append((category, value, first_line))
     return lexed
 
 
 def _own_names(raw: list[tuple[str, str, int]]) -> frozenset[str]:
     """Names that the source defines itself: functions, classes, and assigned variables."""
-    own = set()
-    for place, (kind, value, _) in enumerate(raw):
-        before = raw[place - 1][1] if place else ""
-        own_attribute = before == "." and place > 1 and raw[place - 2][1] == "self"
-        if kind == "name" and (before in ("def", "class") or own_attribute):
-            own.add(value)
-    return frozenset(own)
+    own_names = set()
+    for index, (kind, value, _) in enumerate(raw):
+        previous = raw[index - 1][1] if index else ""
+        own_attribute = previous == "." and index > 1 and raw[index - 2][1] == "self"
+        if kind == "name" and (previous in ("def", "class") or own_attribute):
+            own_names.add(value)
+    return frozenset(own_names)
 
 
-def _normal(raw: list[tuple[str, str, int]], place: int, own: frozenset[str]) -> str:
-    value = raw[place][1]
-    before = raw[place - 1][1] if place else ""
-    after = raw[place + 1][1] if place + 1 < len(raw) else ""
+def _normal(raw: list[tuple[str, str, int]], index: int, own_names: frozenset[str]) -> str:
+    value = raw[index][1]
+    previous = raw[index - 1][1] if index else ""
+    following = raw[index + 1][1] if index + 1 < len(raw) else ""
     if value == "self":
         return "self"
-    if value in own:
+    if value in own_names:
         return "V"
-    if before == ".":
+    if previous == ".":
         return value
-    if after == "=" and before in (",", "("):
+    if following == "=" and previous in (",", "("):
         return value
-    if after == "(" and before not in ("def", "class"):
+    if following == "(" and previous not in ("def", "class"):
         return value
     return "V"

@@ -17,7 +17,7 @@ K = 12
 """Tokens per hash, about one and a half lines. Shorter matches are considered chance."""
 WINDOW = 9
 """Hashes per window. Shared sequences of 20 tokens are always found."""
-_BYTES = 8  # of the hash of a token, and of that of `K` tokens
+_BYTES = 8  # size of the hash of a token, and of the hash of `K` tokens
 
 
 def hashes(tokens: Sequence[str], k: int = K) -> list[int]:
@@ -33,18 +33,18 @@ def hashes(tokens: Sequence[str], k: int = K) -> list[int]:
 
 
 def fingerprints(values: Sequence[int], window: int = WINDOW) -> dict[int, list[int]]:
-    """Of the hashes of all positions those that are selected: hash -> ascending indices of the first of its tokens.
+    """The selected hashes: hash -> the ascending indices of the first of its tokens.
 
     >>> fingerprints([5, 3, 3, 7, 9], window=2)
     {3: [1, 2], 7: [3]}
     """
-    chosen: dict[int, list[int]] = {}
+    selected: dict[int, list[int]] = {}
     if not values:
-        return chosen
+        return selected
     window = min(window, len(values))
     backwards = np.array(values[::-1], dtype=np.uint64)  # `argmin` is the first of equal ones, and the last one counts
     first = np.lib.stride_tricks.sliding_window_view(backwards, window).argmin(axis=1)
-    places = len(values) - 1 - (np.arange(len(first)) + first)
-    for place in np.unique(places).tolist():
-        chosen.setdefault(values[place], []).append(place)
-    return chosen
+    positions = len(values) - 1 - (np.arange(len(first)) + first)
+    for position in np.unique(positions).tolist():
+        selected.setdefault(values[position], []).append(position)
+    return selected

@@ -21,7 +21,7 @@ IDLE_GRADERS = 2  # number of unused graders kept open; each has the answers of 
 
 
 @dataclass
-class _Open:
+class _OpenGrader:
     grader: GradingPool
     users: int = 0
 
@@ -32,7 +32,7 @@ class GraderCache:
     def __init__(self, idle: int = IDLE_GRADERS) -> None:
         """Keep at most `idle` unused graders open."""
         self._idle = idle
-        self._graders: dict[tuple[object, ...], _Open] = {}  # least recently used first
+        self._graders: dict[tuple[object, ...], _OpenGrader] = {}  # least recently used first
         self._lock = threading.Lock()
 
     @contextmanager
@@ -53,7 +53,7 @@ class GraderCache:
         with self._lock:
             entry = self._graders.pop(key, None)
             if entry is None:
-                entry = _Open(GradingPool(competition, prepared, edition, thresholds=thresholds))
+                entry = _OpenGrader(GradingPool(competition, prepared, edition, thresholds=thresholds))
             self._graders[key] = entry
             entry.users += 1
         try:
@@ -77,6 +77,6 @@ class GraderCache:
         self.close()
 
     def _close_unused(self, keep: int) -> None:
-        unused = [key for key, each in self._graders.items() if each.users == 0]
+        unused = [key for key, open_grader in self._graders.items() if open_grader.users == 0]
         for key in unused[: max(0, len(self._graders) - keep)]:
             self._graders.pop(key).grader.close()

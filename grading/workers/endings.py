@@ -92,15 +92,19 @@ def killed(peak: int, right: int | None) -> Verdict:
         right: what the right answers took; None if they were killed, too.
     """
     if right is None:
-        return Verdict("failed", message=f"{_SHORT}, even for the right answers; grade again where there is more")
-    if peak <= _PEAK_TIMES * right + _PEAK_MARGIN:
-        return Verdict("failed", message=f"{_SHORT}, for a submission that takes no more than the right answers")
+        return Verdict(
+            "failed", message=f"{_TOO_LITTLE_MEMORY}, even for the right answers; grade again where there is more"
+        )
+    if peak <= _PEAK_FACTOR * right + _PEAK_MARGIN_BYTES:
+        return Verdict(
+            "failed", message=f"{_TOO_LITTLE_MEMORY}, for a submission that takes no more than the right answers"
+        )
     message = f"{TOO_EXPENSIVE}: the machine ran out of memory at {_size(peak)}, the right answers take {_size(right)}"
     return Verdict("invalid", message=message)
 
 
-_SHORT = "grading failed: the machine has too little memory"
-_PEAK_TIMES, _PEAK_MARGIN = 2, 64 << 20
+_TOO_LITTLE_MEMORY = "grading failed: the machine has too little memory"
+_PEAK_FACTOR, _PEAK_MARGIN_BYTES = 2, 64 << 20
 
 
 def worker_ended(phase: Phase, overdue: bool, status: int, bounds: Bounds) -> Verdict:

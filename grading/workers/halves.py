@@ -31,9 +31,9 @@ class Halves:
 
     scores: list[float] = field(default_factory=list)
     units: int = 0
-    """Rows, patients, pages ... of the test set that are drawn as wholes."""
+    """Number of rows, patients, pages ... of the test set that are drawn as wholes."""
     drawn: int = 0
-    """Units in a half."""
+    """Number of units in a half."""
     message: str | None = None
 
 
@@ -49,8 +49,8 @@ def score_halves(
 ) -> Halves:
     """Scores of a valid submission on up to `draws` random halves of the test set, within about `seconds`.
 
-    Deterministic, but for the number of draws if time runs out. Never raises: what a grader refuses is not counted, and
-    `message` says why if too little is left.
+    The result is deterministic, except for the number of draws if the time runs out. Nothing is raised: halves that a
+    grader refuses are not counted, and `message` says why if too few are left.
 
     Args:
         score: the score of a table, given the table of answers.
@@ -61,11 +61,11 @@ def score_halves(
         draws: number of halves.
         seconds: time for all halves.
     """
-    end = time.monotonic() + seconds
+    deadline = time.monotonic() + seconds
     try:
         cut = _cutter(submission, answers, how)
-    except _Uncuttable as reason:
-        return Halves(message=str(reason))
+    except _Uncuttable as error:
+        return Halves(message=str(error))
     count = cut.units
     if count < MIN_UNITS:
         return Halves(units=count, message=f"the test set has only {count} {'units' if count != 1 else 'unit'}")
@@ -73,7 +73,7 @@ def score_halves(
 
     generator = np.random.default_rng(0)
     scores: list[float] = []
-    refused, last = 0, ""
+    refused, last_reason = 0, ""
     started = time.monotonic()
     if not _same(_score(score, cut.of(np.ones(count, dtype=bool)))[0], whole):
         return Halves(units=count, message="the score is not a function of rows that are found by their ids")
@@ -81,20 +81,22 @@ def score_halves(
     if seconds_each * MIN_DRAWS / 2 > seconds:
         return Halves(units=count, message=f"scoring takes {seconds_each:.0f} s, too long for {MIN_DRAWS} halves")
     for _ in range(draws):
-        chosen = np.zeros(count, dtype=bool)
-        chosen[generator.choice(count, count // 2, replace=False)] = True
-        value, why = _score(score, cut.of(chosen))
+        drawn = np.zeros(count, dtype=bool)
+        drawn[generator.choice(count, count // 2, replace=False)] = True
+        value, reason = _score(score, cut.of(drawn))
         if math.isfinite(value):
             scores.append(value)
         else:
-            refused, last = refused + 1, why
-        if time.monotonic() > end:
+            refused, last_reason = refused + 1, reason
+        if time.monotonic() > deadline:
             break
     if len(scores) < MIN_DRAWS or refused > _MAX_REFUSED_SHARE * (refused + len(scores)):
-        why = (
-            f"{refused} of {refused + len(scores)} halves cannot be scored: {last}" if refused else "it takes too long"
+        reason = (
+            f"{refused} of {refused + len(scores)} halves cannot be scored: {last_reason}"
+            if refused
+            else "it takes too long"
         )
-        return Halves(units=count, message=why)
+        return Halves(units=count, message=reason)
     return Halves(scores, count, count // 2)
 
 
@@ -121,19 +123,19 @@ class _Cutter:
         return first.reset_index(drop=True), second.reset_index(drop=True)
 
 
-def _cutter(submission: Any, answers: Any, how: Resampling | None) -> _Cutter:
+def _cutter(submission: Any, answers: Any, resampling: Resampling | None) -> _Cutter:
     """Raises `_Uncuttable` if rows of the submission cannot be found by ids."""
     import pandas as pd
 
-    if how is not None and how.unknown:
-        raise _Uncuttable(how.unknown)
+    if resampling is not None and resampling.unknown:
+        raise _Uncuttable(resampling.unknown)
     if not isinstance(submission, pd.DataFrame) or not isinstance(answers, pd.DataFrame):
         raise _Uncuttable("submission or answers are no table with rows")
-    key = _key(submission, answers, how)
+    key = _key(submission, answers, resampling)
     ids = answers[key].astype(str)
-    units = answers[how.column].astype(str) if how is not None and how.column else ids
-    if how is not None and how.pattern:
-        units = units.str.extract(how.pattern, expand=False).fillna(units)
+    units = answers[resampling.column].astype(str) if resampling is not None and resampling.column else ids
+    if resampling is not None and resampling.pattern:
+        units = units.str.extract(resampling.pattern, expand=False).fillna(units)
     numbers, names = pd.factorize(units)
     by_id = pd.Series(numbers, index=ids.to_numpy())
     if by_id.groupby(level=0).nunique().max() > 1:
@@ -144,12 +146,12 @@ def _cutter(submission: Any, answers: Any, how: Resampling | None) -> _Cutter:
     return _Cutter(submission, answers, numbers_of_rows.to_numpy(dtype="int64"), numbers.astype("int64"), len(names))
 
 
-def _key(submission: pd.DataFrame, answers: pd.DataFrame, how: Resampling | None) -> str:
-    """The column of ids: in both tables, with the same values, and with the most of them."""
-    if how is not None and how.id:
-        if how.id not in submission or how.id not in answers:
-            raise _Uncuttable(f"there is no column `{how.id}`")
-        return how.id
+def _key(submission: pd.DataFrame, answers: pd.DataFrame, resampling: Resampling | None) -> str:
+    """The column of ids: of those that both tables have with the same values, the one with the most values."""
+    if resampling is not None and resampling.id:
+        if resampling.id not in submission or resampling.id not in answers:
+            raise _Uncuttable(f"there is no column `{resampling.id}`")
+        return resampling.id
     shared = [name for name in answers.columns if name in submission.columns and answers[name].dtype.kind != "f"]
     distinct = {name: answers[name].nunique() for name in shared if _values(answers, name) == _values(submission, name)}
     if not distinct:

@@ -19,18 +19,18 @@ GIB = 1 << 30
 
 # Largest size of a submission, as a multiple of the larger of sample and gold submission, plus a margin. The formatting
 # of numbers cannot explain a larger file, so it is an attack or an accident.
-_TIMES = 50
-_MARGIN = 16 << 20
+_SIZE_FACTOR = 50
+_SIZE_MARGIN_BYTES = 16 << 20
 # A parsed table of text takes about ten to twenty times its size on disk.
-_MEMORY_TIMES = 40
-_COLUMN_TIMES = 20
+_MEMORY_FACTOR = 40
+_COLUMN_FACTOR = 20
 _COLUMN_MARGIN = 20_000
 _HEADER_BYTES = 64 << 20
-# What one cell may cost: the longest line of sample and gold submission is the measure. Edit distances and masks take
-# time that grows faster than the length of a cell.
-_CELL_TIMES = 50
-_CELL_MARGIN = 1 << 20
-_LINES_BYTES = 64 << 20
+# Largest length of a cell, as a multiple of the longest line of sample and gold submission, plus a margin. Edit
+# distances and masks take time that grows faster than the length of a cell.
+_CELL_FACTOR = 50
+_CELL_MARGIN_CHARACTERS = 1 << 20
+_MAX_MEASURED_BYTES = 64 << 20
 
 
 @dataclass(frozen=True)
@@ -64,23 +64,23 @@ class Bounds:
 def bounds_of(competition: Competition, prepared: Path, limits: GradingLimits) -> Bounds:
     """Resolve `limits` for a competition by the size of its sample and gold submission, if they exist in `prepared`."""
     files = competition.facts.files
-    named = [prepared / name for name in (files.sample_submission, files.gold_submission) if name]
-    known = [path for path in named if path.is_file()]
-    largest = max((path.stat().st_size for path in known), default=0)
-    columns = max((_columns(path) for path in known), default=0)
-    longest = max((_longest_line(path) for path in known), default=0)
+    paths = [prepared / name for name in (files.sample_submission, files.gold_submission) if name]
+    existing_paths = [path for path in paths if path.is_file()]
+    largest = max((path.stat().st_size for path in existing_paths), default=0)
+    columns = max((_columns(path) for path in existing_paths), default=0)
+    longest = max((_longest_line(path) for path in existing_paths), default=0)
     return Bounds(
-        size_bytes=limits.size_bytes or _MARGIN + _TIMES * largest,
-        columns=_COLUMN_MARGIN + _COLUMN_TIMES * columns,
-        cell_characters=_CELL_MARGIN + _CELL_TIMES * longest,
-        memory_bytes=limits.memory_bytes or 4 * GIB + _MEMORY_TIMES * largest,
+        size_bytes=limits.size_bytes or _SIZE_MARGIN_BYTES + _SIZE_FACTOR * largest,
+        columns=_COLUMN_MARGIN + _COLUMN_FACTOR * columns,
+        cell_characters=_CELL_MARGIN_CHARACTERS + _CELL_FACTOR * longest,
+        memory_bytes=limits.memory_bytes or 4 * GIB + _MEMORY_FACTOR * largest,
         read_seconds=limits.read_seconds,
         grade_seconds=limits.grade_seconds,
     )
 
 
 def resident_bytes(pid: int | None = None) -> int:
-    """Memory of a process, by default of this one, that a fork of it has from the beginning: what is in no file.
+    """Memory of a process, by default of this one, that a fork of it has from the beginning: its anonymous memory.
 
     0 without /proc, and if the process has ended.
     """
@@ -150,7 +150,7 @@ def _longest_cell(column: pd.Series) -> int:
 def _longest_line(path: Path) -> int:
     """Bytes of the longest line in the first 64 MB of a file."""
     with path.open("rb") as file:
-        return max(map(len, file.read(_LINES_BYTES).split(b"\n")))
+        return max(map(len, file.read(_MAX_MEASURED_BYTES).split(b"\n")))
 
 
 def _columns(path: Path) -> int:

@@ -31,17 +31,18 @@ _MAX_RESTARTS = 2  # of the process with the answers, which never reads submissi
 _MAX_ERROR_BYTES = 4000  # of its output, of which the end is shown
 _MAX_DRAWN = 4  # submissions for each worker that are drawn and not returned yet
 # Where programs and libraries are, the language and time zone of texts, and the directory for temporary files.
-_PASSED_ON = ("PATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR")
+_PASSED_VARIABLES = ("PATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR")
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 
 
 def grading_environment(own: Mapping[str, str]) -> dict[str, str]:
     """The environment of the process with the answers, made from that of this process.
 
-    Submissions are hostile input, so nothing of the operator goes there: no key of a store, a provider or the evidence.
+    Submissions are hostile input, so the process gets no secrets of the operator: no key of a store, a provider or the
+    evidence.
     """
     return {
-        **{name: own[name] for name in _PASSED_ON if name in own},
+        **{name: own[name] for name in _PASSED_VARIABLES if name in own},
         **dict.fromkeys(_THREADS, "1"),  # forking is not safe with threads
         # A grader that is edited twice in a second, to the same length, would be read from the cache of the first.
         "PYTHONDONTWRITEBYTECODE": "1",
@@ -111,7 +112,7 @@ class GradingPool:
     ) -> Iterator[Grade]:
         restarts, exhausted = 0, False
         while True:
-            # Few are drawn at a time, also where they need no worker: they may be copies on a scratch disk.
+            # Few are drawn at a time, even if they need no worker: they may be copies on a scratch disk.
             while (
                 not exhausted
                 and sum(submission.verdict is None for submission in waiting) < 2 * self.workers
@@ -147,11 +148,11 @@ class GradingPool:
         self._ask_alone(submission)
         if submission.verdict is not None:
             return submission.verdict
-        right = _Submission(-1, self.prepared / self.competition.facts.files.gold_submission, None, None)
-        took: int | None = 0
-        if right.path is not None and right.path.is_file():
-            took = self._ask_alone(right)
-        return killed(max(first, submission.killed or 0), None if right.killed is not None else took)
+        right_answers = _Submission(-1, self.prepared / self.competition.facts.files.gold_submission, None, None)
+        right_peak: int | None = 0
+        if right_answers.path is not None and right_answers.path.is_file():
+            right_peak = self._ask_alone(right_answers)
+        return killed(max(first, submission.killed or 0), None if right_answers.killed is not None else right_peak)
 
     def _ask_alone(self, submission: _Submission) -> int:
         """Have one submission graded, which notes its verdict or that it was killed. Returns the memory it took."""

@@ -41,7 +41,7 @@ def score_submission(
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", ScoreNote)
             value = score(table)
-        notes = [str(each.message) for each in caught if issubclass(each.category, ScoreNote)]
+        notes = [str(warning.message) for warning in caught if issubclass(warning.category, ScoreNote)]
         return Verdict("valid", value, message=" ".join(dict.fromkeys(notes)) or None)
     except InvalidSubmission as error:
         return too_large(bounds) if _OUT_OF_MEMORY in str(error) else Verdict("invalid", message=str(error))

@@ -157,26 +157,26 @@ class Server:
         return status, max(0, usage.ru_maxrss * 1024 - worker.resident)
 
     def _fork(self, job: dict[str, Any]) -> None:
-        ours, theirs = socket.socketpair()
+        server_end, worker_end = socket.socketpair()
         resident = resident_bytes()
         try:
             pid = os.fork()
         except OSError:
-            ours.close()
-            theirs.close()
+            server_end.close()
+            worker_end.close()
             raise
         if pid == 0:
             # The child must not keep the channels of other workers open, which have to close when those end.
-            ours.close()
-            for other in self.workers:
-                other.channel.close()
+            server_end.close()
+            for running in self.workers:
+                running.channel.close()
             os.close(self.requests)
             os.close(self.replies)
-            serve(theirs, job, self.competition, self.answers, self.edition, self.bounds, self.validating)
-        theirs.close()
-        worker = _Worker(pid, ours, job, time.monotonic() + self.bounds.read_seconds, resident)
+            serve(worker_end, job, self.competition, self.answers, self.edition, self.bounds, self.validating)
+        worker_end.close()
+        worker = _Worker(pid, server_end, job, time.monotonic() + self.bounds.read_seconds, resident)
         self.workers.append(worker)
-        self.selector.register(ours, selectors.EVENT_READ, worker)
+        self.selector.register(server_end, selectors.EVENT_READ, worker)
 
 
 def _write(descriptor: int, message: dict[str, Any]) -> None:

@@ -56,8 +56,8 @@ def serve(
             return competition.read_submission(path, edition)
 
         def score(table: Any) -> float:
-            if halves_options:  # scoring may change what it is given
-                kept["table"] = table
+            if halves_options:  # scoring may change its arguments
+                parsed["table"] = table
                 return competition.score_table(copy.deepcopy(table), copy.deepcopy(answers), edition)
             if not validating:
                 return competition.score_table(table, answers, edition)
@@ -65,14 +65,14 @@ def serve(
             return math.nan
 
         path, halves_options = Path(job["path"]), job.get("halves")
-        kept: dict[str, Any] = {}
+        parsed: dict[str, Any] = {}
         _limit(bounds)
         verdict = score_submission(read, score, path, bounds, scoring, _lift_memory_limit)
         if halves_options and verdict.outcome == "valid" and verdict.score is not None and math.isfinite(verdict.score):
             send({"phase": "halves", "verdict": dataclasses.asdict(verdict)})
             halves = score_halves(
                 lambda table, truth: competition.score_table(table, truth, edition),
-                kept["table"],
+                parsed["table"],
                 answers,
                 competition.facts.resampling,
                 whole=verdict.score,
@@ -93,14 +93,14 @@ def _limit(bounds: Bounds) -> None:
     with contextlib.suppress(OSError, ValueError):  # a system without /proc, or with lower limits
         size = int(_STATM.read_text().split()[0]) * resource.getpagesize()
         _, hard = resource.getrlimit(resource.RLIMIT_AS)
-        wanted = size + bounds.memory_bytes
-        resource.setrlimit(resource.RLIMIT_AS, (wanted if hard < 0 else min(wanted, hard), hard))
+        limit = size + bounds.memory_bytes
+        resource.setrlimit(resource.RLIMIT_AS, (limit if hard < 0 else min(limit, hard), hard))
     with contextlib.suppress(OSError, ValueError):
         usage = resource.getrusage(resource.RUSAGE_SELF)
         spent = usage.ru_utime + usage.ru_stime
         _, hard = resource.getrlimit(resource.RLIMIT_CPU)
-        wanted = int(spent + bounds.read_seconds + bounds.grade_seconds) + 60
-        resource.setrlimit(resource.RLIMIT_CPU, (wanted if hard < 0 else min(wanted, hard), hard))
+        limit = int(spent + bounds.read_seconds + bounds.grade_seconds) + 60
+        resource.setrlimit(resource.RLIMIT_CPU, (limit if hard < 0 else min(limit, hard), hard))
 
 
 def _lift_memory_limit() -> None:
