@@ -30,10 +30,10 @@ def names(port: int, further: Iterable[str] = ()) -> frozenset[str]:
     >>> sorted(names(80, ["Prefect.example.org"]))
     ['127.0.0.1', '127.0.0.1:80', '[::1]', '[::1]:80', 'localhost', 'localhost:80', 'prefect.example.org']
     """
-    own = {f"{name}:{port}" for name in _LOOPBACK_NAMES}
+    own_names = {f"{name}:{port}" for name in _LOOPBACK_NAMES}
     if port == 80:  # browsers leave this port out
-        own |= set(_LOOPBACK_NAMES)
-    return frozenset(own | {name.strip().lower() for name in further})
+        own_names |= set(_LOOPBACK_NAMES)
+    return frozenset(own_names | {name.strip().lower() for name in further})
 
 
 def refusal(

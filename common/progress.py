@@ -81,7 +81,7 @@ def listening(listener: Listener) -> Iterator[None]:
 
 
 class Share(NamedTuple):
-    """How much of one limit has been used: of time in seconds, of requests, of tokens, or of US dollars."""
+    """The used part of one limit: of time in seconds, of requests, of tokens, or of US dollars."""
 
     what: str
     used: float

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 
 def finish_times(tasks: Iterable[tuple[float, float]], slots: int, start: float = 0) -> list[float]:
-    """When each task ends, in seconds.
+    """The time at which each task ends, in seconds.
 
     Args:
         tasks: (when it is ready, how many seconds it takes), in the order in which slots are given to them.

@@ -11,7 +11,7 @@ _lock = threading.Lock()
 
 
 def parse(source: str | bytes) -> ast.Module:
-    """As `ast.parse`, with the same errors, for threads.
+    """Parse like `ast.parse`, with the same errors, but safely in several threads.
 
     >>> ast.unparse(parse("x=1"))
     'x = 1'

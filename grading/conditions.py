@@ -35,7 +35,7 @@ _PUBLISHED_GPU = re.compile(r"\bA10\b")  # neither an A100 nor an A10G
 
 
 def deviations(runs: pd.DataFrame, seeds: int, edition: str, incomplete: str) -> list[str]:
-    """Where a series deviates from the published conditions: 24 h, 36 vCPU, 440 GB, one A10, three seeds, edition v1.
+    """Deviations of a series from the published conditions: 24 h, 36 vCPU, 440 GB, one A10, three seeds, edition v1.
 
     `seeds` is the least number of seeds that count in a split.
 

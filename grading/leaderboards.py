@@ -59,8 +59,8 @@ def compare_percentiles(scores: Sequence[float], facts: CompetitionFacts) -> lis
     last, figures = len(ranked) - 1, []
     for step, score in enumerate(stored):
         rank_index = round(step / (PERCENTILE_POINTS - 1) * last)
-        near = ranked[max(0, rank_index - _RANK_TOLERANCE) : rank_index + _RANK_TOLERANCE + 1]
-        low, high = min(near), max(near)
+        neighbours = ranked[max(0, rank_index - _RANK_TOLERANCE) : rank_index + _RANK_TOLERANCE + 1]
+        low, high = min(neighbours), max(neighbours)
         same = low <= score <= high or _same(score, low) or _same(score, high)
         figures.append(Figure(f"{100 * step // (PERCENTILE_POINTS - 1)} %", score, ranked[rank_index], same))
     return figures

@@ -110,8 +110,8 @@ class GradedSubmission:
 
     def to_row(self) -> dict[str, Any]:
         """The row of the table `grades`. NaN stays NaN, and `created_at` is an ISO 8601 string."""
-        own = {name: value for name, value in self.__dict__.items() if name != "report"}
-        return {**own, **self.report.model_dump(), "created_at": self.report.created_at.isoformat()}
+        own_fields = {name: value for name, value in self.__dict__.items() if name != "report"}
+        return {**own_fields, **self.report.model_dump(), "created_at": self.report.created_at.isoformat()}
 
 
 def competition_report(

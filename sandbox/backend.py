@@ -31,7 +31,7 @@ Status = Literal["completed", "timeout", "memory", "disk", "processes", "crashed
 code), cancelled by the user, or lost: its machine or container engine ended it, which is not the agent's fault."""
 
 Attachment = Literal["new", "running", "finished"]
-"""What ``start`` found: no earlier run, a run in progress, or the result of a finished run."""
+"""The state that ``start`` found: no earlier run, a run in progress, or the result of a finished run."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Allowance:
 
 @dataclass(frozen=True)
 class ServiceAddresses:
-    """Where the services of a run listen, and the URLs that the agent gets."""
+    """The addresses at which the services of a run listen, and the URLs that the agent gets."""
 
     sockets: Path | None = None
     """Folder for the Unix sockets ``validation.sock`` and ``gateway.sock``, which the backend forwards into the agent's
@@ -60,7 +60,7 @@ class ServiceAddresses:
 
 @dataclass(frozen=True)
 class Allocation:
-    """What a run has of its host: a slot and GPUs. See `sandbox.host.slots`."""
+    """The slot and the GPUs that a run has on its host. See `sandbox.host.slots`."""
 
     gpus: tuple[str, ...] = ()
     """Ids of the GPUs that the run has to itself."""
@@ -153,7 +153,7 @@ class RunResult:
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What a backend can do. `sandbox.backends` compares it with what a run asks for, before the run."""
+    """The abilities of a backend. `sandbox.backends` compares them with the needs of a run before it starts."""
 
     isolates: bool = False
     """Whether agents cannot read what the operator can read. Otherwise only trusted agents may run."""
@@ -198,7 +198,7 @@ class Backend(Protocol):
 
     @classmethod
     def conditions(cls, isolation: Isolation) -> dict[str, Any]:
-        """What of the isolation can change a result: columns of the run's record, and a part of its content key."""
+        """The parts of the isolation that can change a result: columns of the run's record, and of its content key."""
         ...
 
     @classmethod
@@ -223,7 +223,7 @@ class Backend(Protocol):
 
     @classmethod
     def request_stop(cls, workdir: Path, *, attended: bool) -> None:
-        """Have a run end. Its files stay.
+        """Make a run end. Its files stay.
 
         Args:
             workdir: its work directory.
@@ -237,7 +237,7 @@ class Backend(Protocol):
         ...
 
     def service_addresses(self, spec: RunSpec) -> ServiceAddresses:
-        """Where to open the services of a run, before the run is started.
+        """The addresses at which to open the services of a run, before the run is started.
 
         Raises:
             BackendError: another process is waiting for the run and provides its services.
@@ -245,7 +245,7 @@ class Backend(Protocol):
         ...
 
     def find(self, spec: RunSpec) -> Attachment:
-        """What ``start`` would find, so that a slot of the host is taken for a new run before it is started."""
+        """The state that ``start`` would find, so that a slot of the host is taken for a new run before it starts."""
         ...
 
     def start(self, spec: RunSpec) -> RunHandle:

@@ -61,7 +61,7 @@ def policy(isolation: Isolation) -> Network | None:
 
 
 def conditions(isolation: Isolation) -> dict[str, Any]:
-    """What of the isolation can change a result; see `Backend.conditions`."""
+    """The parts of the isolation that can change a result; see `Backend.conditions`."""
     return load(isolation.backend).conditions(isolation)
 
 
@@ -89,7 +89,7 @@ def require_runnable(agent: Agent, isolation: Isolation, allowed_hosts: Collecti
 
 
 def is_running(name: str, workdir: Path) -> bool:
-    """What `Backend.is_running` says; True for a backend that cannot be loaded."""
+    """The answer of `Backend.is_running`; True for a backend that cannot be loaded."""
     try:
         return load(name).is_running(workdir)
     except BackendError:

@@ -25,16 +25,16 @@ from sandbox.limits import GIB, Limits
 
 BUILTIN_AGENTS = Path(__file__).parent / "agents"
 SHARED = BUILTIN_AGENTS / "_shared"
-"""Files that several agents use. An agent gets those that it names."""
+"""Files that several agents use. An agent gets the files that it names."""
 DEFINITION = "agent.yaml"
 FOLDER_BYTES, FOLDER_FILES = 10 * GIB, 100_000
-"""The most that an agent's folder may contain. It is read for its fingerprint and copied for every run."""
+"""Limits of an agent's folder, which is read for its fingerprint and copied for every run."""
 DOCKERFILE = "Dockerfile"
 BASE_IMAGE = "mlebench-base"
 NOT_RESUMED = frozenset({"data", "tmp", "instructions.txt", "description.md", "validate_submission.sh"})
-"""What an agent's home contains and a resumed run does not take over."""
+"""Files and folders in an agent's home that a resumed run does not take over."""
 ABOUT = re.compile(r"(?:README|LICEN[CS]E|CHANGELOG|CONTRIBUTING)(?:\.[a-z]+)?|\.git(?:ignore|attributes)|.*~", re.I)
-"""Files in an agent's folder that are about it. They are for people: agents do not get them, so they cannot matter."""
+"""Files in an agent's folder that are for people. Agents do not get them, so they cannot change a result."""
 IGNORED = frozenset({"__pycache__", ".git", ".DS_Store", ".mypy_cache", ".ruff_cache", ".pytest_cache"})
 
 
@@ -126,9 +126,11 @@ class Agent(BaseModel):
     @field_validator("includes")
     @classmethod
     def _includes_exist(cls, value: list[str]) -> list[str]:
-        known = sorted(path.name for path in SHARED.iterdir() if path.is_file())
-        if unknown := set(value) - set(known):
-            raise ValueError(f"{names.shown(min(unknown))} does not ship with the package; there is {', '.join(known)}")
+        shipped = sorted(path.name for path in SHARED.iterdir() if path.is_file())
+        if unknown := set(value) - set(shipped):
+            raise ValueError(
+                f"{names.shown(min(unknown))} does not ship with the package; there is {', '.join(shipped)}"
+            )
         return value
 
     @field_validator("resume")
@@ -149,8 +151,8 @@ class Agent(BaseModel):
     @property
     def image_name(self) -> str:
         """The container image that the agent runs in."""
-        own = f"mlebench-agent-{self.name}" if (self.folder / DOCKERFILE).is_file() else BASE_IMAGE
-        return self.image or own
+        default = f"mlebench-agent-{self.name}" if (self.folder / DOCKERFILE).is_file() else BASE_IMAGE
+        return self.image or default
 
     def arguments(self) -> list[str]:
         """The arguments of the start file, from ``kwargs``."""

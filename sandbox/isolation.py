@@ -10,7 +10,7 @@ Network = Literal["none", "gateway", "allowlist", "open", "private"]
 
 @dataclass(frozen=True)
 class Isolation:
-    """How the runs of a group are isolated."""
+    """The isolation of the runs of a group."""
 
     backend: str = "process"
     """A name that `sandbox.backends` knows."""

@@ -29,7 +29,7 @@ UNREAD_SECONDS = 60.0
 KEEP_ALIVE_SECONDS = 60
 CLOSE_SECONDS = 2
 PORT_SECONDS = 5.0
-"""How long to wait for the port of an earlier server to become free."""
+"""Time to wait for the port of an earlier server to become free."""
 
 Result = TypeVar("Result")
 

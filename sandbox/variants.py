@@ -26,8 +26,8 @@ def name_and_variant(name: str) -> tuple[str, str | None]:
     >>> name_and_variant("aide@dev"), name_and_variant("aide")
     (('aide', 'dev'), ('aide', None))
     """
-    agent, at, variant = name.rpartition("@")
-    return (agent, variant) if at and agent else (name, None)
+    agent, separator, variant = name.rpartition("@")
+    return (agent, variant) if separator and agent else (name, None)
 
 
 def apply(fields: Mapping[str, Any], variant: str | None) -> dict[str, Any]:
@@ -43,16 +43,16 @@ def apply(fields: Mapping[str, Any], variant: str | None) -> dict[str, Any]:
     ):
         raise ValueError("variants: must map names to fields, such as `dev: {kwargs: {steps: 8}}`")
     chain: list[Mapping[str, Any]] = []
-    seen: list[str] = []
+    visited: list[str] = []
     while variant is not None:
-        if variant in seen:
-            raise ValueError(f"variants: {' extends '.join([*seen, variant])}")
+        if variant in visited:
+            raise ValueError(f"variants: {' extends '.join([*visited, variant])}")
         if variant not in variants:
             close = difflib.get_close_matches(variant, map(str, variants), n=1, cutoff=0.5)
-            known = ", ".join(map(str, variants)) or "none"
-            hint = f"did you mean {close[0]}?" if close else f"known variants: {known}"
+            variant_names = ", ".join(map(str, variants)) or "none"
+            hint = f"did you mean {close[0]}?" if close else f"known variants: {variant_names}"
             raise ValueError(f"no variant {variant!r}: {hint}")
-        seen.append(variant)
+        visited.append(variant)
         chain.append(variants[variant])
         variant = variants[variant].get(EXTENDS)
     for layer in reversed(chain):

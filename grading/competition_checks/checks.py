@@ -72,10 +72,10 @@ def secrecy(subject: Subject) -> list[str]:
     parts = dict(iter(subject.manifest.groupby("part")))
     if set(parts) != {"public", "private"}:
         return ["there must be public and private files"]
-    both = parts["private"].merge(parts["public"], on="hash", suffixes=("", "_public"))
+    duplicates = parts["private"].merge(parts["public"], on="hash", suffixes=("", "_public"))
     sample = subject.file("sample_submission").name
-    both = both[both["path"] != sample]  # the file may be private if the public copy is in an archive
-    problems = [f"private/{row.path} is public/{row.path_public} as well" for row in both.itertuples()]
+    duplicates = duplicates[duplicates["path"] != sample]  # the file may be private if the public copy is in an archive
+    problems = [f"private/{row.path} is public/{row.path_public} as well" for row in duplicates.itertuples()]
     roles = {path: zlib.crc32(path.read_bytes()) for path in map(subject.file, ("answers", "gold_submission"))}
     for name in parts["public"]["path"]:
         if name.endswith(".zip"):

@@ -114,7 +114,7 @@ class _Response:
     raised: bool = False
     """Whether `text` is about an exception that is not meant for the agent."""
     value: Any = field(default=None, compare=False)
-    """What was returned."""
+    """The value that was returned."""
 
 
 def _grade_hostile(subject: Subject) -> HostileOutcomes:

@@ -46,7 +46,7 @@ class Finding:
     severity: Severity
     file: str
     line: int
-    """From 1; 0 if the finding concerns the whole run."""
+    """Line number, from 1; 0 if the finding concerns the whole run."""
     quote: str
     why: str
     by: str = "static"

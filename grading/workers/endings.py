@@ -114,8 +114,8 @@ def worker_ended(phase: Phase, overdue: bool, status: int, bounds: Bounds) -> Ve
     code = os.waitstatus_to_exitcode(status)
     if overdue or code == -signal.SIGXCPU:
         return out_of_time(bounds)
-    how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
-    return Verdict("failed", message=f"grading failed: the grader's process ended by {how}")
+    cause = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+    return Verdict("failed", message=f"grading failed: the grader's process ended by {cause}")
 
 
 def halves_ended(overdue: bool) -> str:

@@ -155,7 +155,7 @@ class GradingPool:
         return killed(max(first, submission.killed or 0), None if right_answers.killed is not None else right_peak)
 
     def _ask_alone(self, submission: _Submission) -> int:
-        """Have one submission graded, which notes its verdict or that it was killed. Returns the memory it took."""
+        """Grade one submission, and note its verdict or that its worker was killed. Returns the memory that it took."""
         self._send(submission)
         reply = self._receive()
         if reply is None:

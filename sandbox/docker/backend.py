@@ -116,7 +116,7 @@ class DockerBackend(base.SupervisingBackend):
 
     @classmethod
     def is_running(cls, workdir: Path) -> bool:
-        """What the engine says of the run's container; see ``Backend.is_running``."""
+        """Whether the engine runs the run's container; see ``Backend.is_running``."""
         return holdings().runs(workdir)
 
     @classmethod
@@ -126,7 +126,7 @@ class DockerBackend(base.SupervisingBackend):
 
     @classmethod
     def request_stop(cls, workdir: Path, *, attended: bool) -> None:
-        """Have a run end by the orchestrator that waits for it, or here; see ``Backend.request_stop``."""
+        """Tell the orchestrator that waits for a run to end it, or end it here; see ``Backend.request_stop``."""
         with contextlib.suppress(FileNotFoundError):
             control.Layout(workdir).stop.touch()  # the orchestrator looks for this file
         if not attended and (container := runs.find(connect(), workdir)) is not None:
@@ -152,7 +152,7 @@ class DockerBackend(base.SupervisingBackend):
         )
 
     def find(self, spec: RunSpec) -> Attachment:
-        """What ``start`` would find; see ``Backend.find``."""
+        """The state that ``start`` would find; see ``Backend.find``."""
         return self._find(spec, control.Layout(spec.workdir.absolute()))
 
     def wait(self, handle: RunHandle, on_log: Callable[[str], None] | None = None) -> RunResult:

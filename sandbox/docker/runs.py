@@ -1,4 +1,4 @@
-"""How a run is identified on this machine: the lock of its orchestrator, and the labels and names of its containers."""
+"""Identify a run on this machine: the lock of its orchestrator, and the labels and names of its containers."""
 
 from __future__ import annotations
 

@@ -28,9 +28,9 @@ from sandbox.supervision.watching import Interval
 
 POLL_SECONDS = 0.25
 ENGINE_SECONDS = 60.0
-"""How long to wait for an engine that does not answer, as it may be restarting."""
+"""Time to wait for an engine that does not answer, as it may be restarting."""
 LOG_SECONDS = 20.0
-"""How long to wait for the rest of the output after the end."""
+"""Time to wait for the rest of the output after the end."""
 KILL_SECONDS = 30.0
 NETWORK_SECONDS = 5.0
 """Interval between two checks of the forwarder."""

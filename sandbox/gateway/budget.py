@@ -135,7 +135,7 @@ class BudgetTracker:
         self.spent, self.used_up = Spending(), False
 
     def left(self) -> dict[str, float | None]:
-        """What is left of each limit, without what requests under way may use; None without a limit."""
+        """The rest of each limit, not counting what requests under way may use; None without a limit."""
         budget, spent = self.budget, self.spent
         return {
             name: None if limit is None else max(0, limit - used)

@@ -26,7 +26,7 @@ class Refused(Exception):
 
 @dataclass
 class Media:
-    """What a request contains besides text."""
+    """The content of a request besides text."""
 
     images: int = 0
     documents: int = 0

@@ -76,7 +76,7 @@ class Endpoint:
     """The answer is always a stream. In other endpoints, the request says so."""
 
     def url(self, provider: Provider, model: str) -> str:
-        """Where requests for a model are sent to."""
+        """The URL to which requests for a model are sent."""
         base = provider.base_url.rstrip("/")
         if self.api == "gemini":
             base = base.removesuffix("/v1beta").removesuffix("/v1")

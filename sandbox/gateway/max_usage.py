@@ -26,12 +26,12 @@ GEMINI_MAX_OUTPUT_TOKENS = 65_536
 MAX_OUTPUT_TOKENS = 10**12
 """Upper bound of the output tokens of all answers of a request. Millions of them can be summed in a table's column."""
 MIN_OUTPUT_TOKENS = 16
-"""The least that OpenAI's responses API accepts as a limit. An answer is not limited to less."""
+"""The smallest limit that OpenAI's responses API accepts. An answer is not limited to less."""
 
 
 @dataclass(frozen=True)
 class MaxUsage:
-    """The most tokens of a request."""
+    """The maximum numbers of tokens of a request."""
 
     input_tokens: int
     answers: int

@@ -182,10 +182,10 @@ class Relay:
             answer = _object(content)
             self._entry.usage = reported(self._api, usage_in(answer)) or self._entry.usage
             self._entry.tier = tier_of(answer)
-        whole = self._redactor.hide(bytes(content), error=failed)
+        redacted = self._redactor.hide(bytes(content), error=failed)
         self._start(response.status_code, response.headers)
-        for start in range(0, len(whole), PIECE):
-            await self._pass_on(whole[start : start + PIECE])
+        for start in range(0, len(redacted), PIECE):
+            await self._pass_on(redacted[start : start + PIECE])
 
     async def _relay_stream(self, response: httpx.Response) -> None:
         meter, partial_line, total, blank_too = StreamMeter(self._api), b"", 0, False

@@ -26,7 +26,7 @@ from sandbox.gateway.tools import check_tools
 
 BODY_SECONDS = 120.0
 ROOM_SECONDS = 30.0
-"""How long a request waits until the bodies of others leave enough memory for its own."""
+"""Time that a request waits until the bodies of others leave enough memory for its own."""
 MODEL_CHARACTERS = 200
 VALUES = 1_000_000
 """Maximum number of values in a body."""

@@ -121,7 +121,7 @@ class GatewayService:
         return await self._handle(request, api, Endpoint(api, path, "GET", free=True))
 
     async def _left(self, request: Request) -> Response:
-        """What is left of the budget, and whether the last request was refused because of it. Asks no provider."""
+        """The rest of the budget, and whether the last request was refused because of it. Asks no provider."""
         if not self._knows_token(request):
             return dialects.error(dialects.api_of(request), "token", _TOKEN)
         return JSONResponse({"left": self.budget.left(), "used_up": self.budget.used_up})

@@ -25,7 +25,7 @@ class Usage:
     cache_read_tokens: int = 0
     cache_write_tokens: int = 0
     cache_write_long_tokens: int = 0
-    """Those of `cache_write_tokens` that are kept for an hour, which costs more."""
+    """The part of `cache_write_tokens` that is kept for an hour, which costs more."""
     estimated: bool = False
 
     @property
@@ -71,7 +71,7 @@ class _NotACount(ValueError):
 
 def _reported(api: Api, usage: dict[str, Any]) -> Usage | None:
     if api == "gemini":
-        # What a tool of the provider reads is beside the prompt, and what the model thinks beside the answer.
+        # Tokens that a tool of the provider reads are not in those of the prompt, nor thoughts in those of the answer.
         input_tokens = _count(usage, "promptTokenCount") + _count(usage, "toolUsePromptTokenCount")
         output_tokens = _count(usage, "candidatesTokenCount") + _count(usage, "thoughtsTokenCount")
         output_tokens = max(output_tokens, _count(usage, "totalTokenCount") - input_tokens)
@@ -92,7 +92,7 @@ def _reported(api: Api, usage: dict[str, Any]) -> Usage | None:
         output_tokens = max(output_tokens, total - input_tokens)
         details = usage.get("prompt_tokens_details") or usage.get("input_tokens_details")
         details = details if isinstance(details, dict) else {}
-        # What is written to the cache is billed at a price of its own by models that report it, and was not read there.
+        # Models that report tokens written to the cache bill them at a price of their own; they were not read there.
         read = min(_count(details, "cached_tokens"), input_tokens)
         parsed_usage = Usage(
             input_tokens, output_tokens, read, min(_count(details, "cache_write_tokens"), input_tokens - read)

@@ -1,1 +1,1 @@
-"""What a host has for agents, slots and GPUs, and which run gets them."""
+"""The slots and GPUs of a host, and their assignment to runs."""

@@ -13,7 +13,7 @@ from sandbox.errors import BackendError
 # XDG_RUNTIME_DIR is not used: services lack it, and it is removed when the user logs out. Hosts may share a home.
 _PARENTS = ("/run/lock", "/tmp")  # noqa: S108 - `private` makes a directory of our own in it
 NAMES = 100
-"""How many names of a directory are tried in order."""
+"""Number of names of a directory that are tried in order."""
 
 
 def host_folder(name: str) -> Path:
@@ -46,8 +46,8 @@ def private(place: Path) -> Path:
         BackendError: the file system of `place` has no permissions.
     """
     usual = place / f"mlebench-{os.getuid()}"
-    if found := _ours(usual):
-        return found
+    if own_folder := _ours(usual):
+        return own_folder
     for folder in (usual, *(place / f"{usual.name}-{number}" for number in range(1, NAMES))):
         try:
             folder.mkdir(mode=0o700)
@@ -58,8 +58,8 @@ def private(place: Path) -> Path:
         break
     else:
         tempfile.mkdtemp(prefix=f"{usual.name}-", dir=place)
-    if found := _ours(usual):
-        return found
+    if own_folder := _ours(usual):
+        return own_folder
     raise BackendError(f"no directory in {place} can be kept from other users: set TMPDIR to a local disk")
 
 

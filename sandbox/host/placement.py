@@ -1,4 +1,4 @@
-"""Which hosts can take a run. Pure functions over what the hosts advertise."""
+"""Find the hosts that can take a run. These are pure functions over what the hosts advertise."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from common.units import size
 
 @dataclass(frozen=True)
 class Need:
-    """What a run asks of a host."""
+    """The requirements of a run."""
 
     backend: str = "process"
     gpus: int = 0
@@ -22,7 +22,7 @@ class Need:
 
 @dataclass(frozen=True)
 class Host:
-    """What a host advertises."""
+    """The facts that a host advertises."""
 
     name: str
     slots: int
@@ -35,7 +35,7 @@ class Host:
 
 
 def lacks(host: Host, need: Need) -> list[str]:
-    """What a host would have to have, in addition, to ever take the run; empty if it can take it.
+    """The requirements of the run that the host never meets; empty if it can take the run.
 
     >>> lacks(Host("a", slots=2, gpus=1), Need(gpus=4, labels=frozenset({"big"})))
     ['4 GPUs (it has 1)', 'the label big']

@@ -35,7 +35,7 @@ _MAX_HOLDERS_NAMED = 3
 
 
 class Backends(Protocol):
-    """What the backends know of runs; see `sandbox.backends`."""
+    """The backends' knowledge of runs; see `sandbox.backends`."""
 
     def is_running(self, name: str, workdir: Path) -> bool:
         """Whether a run that does not hold the lock of its slot is running or being started. True if unknown."""
@@ -48,7 +48,7 @@ class Backends(Protocol):
 
 @dataclass(frozen=True)
 class Claim:
-    """What a run asks for."""
+    """A run's claim to a slot and GPUs."""
 
     run_id: str
     workdir: str
@@ -57,12 +57,12 @@ class Claim:
     seconds: float = 0.0
     """The longest time for which the run may use its slot if its orchestrator is killed."""
     labels: dict[str, str] = field(default_factory=dict)
-    """Whatever identifies the run to those who look at the host later."""
+    """Further facts that identify the run to people who inspect the host."""
 
 
 @dataclass(frozen=True)
 class Holder:
-    """Who has a slot."""
+    """The run that has a slot."""
 
     claim: Claim
     devices: tuple[str, ...]
@@ -84,13 +84,13 @@ _UNKNOWN = Holder(Claim("an unknown run", "", "process"), (), "", {})
 
 
 def granted(waiting: Sequence[int], slots: int, gpus: int) -> list[bool]:
-    """Who of those that wait gets a slot now: first come, first served.
+    """Whether each waiting run gets a slot now: first come, first served.
 
     A run that has to wait for GPUs holds back later ones that want GPUs, too, but not those that need none: when the
     GPUs become free, a slot becomes free with them, and the run is first.
 
     Args:
-        waiting: number of GPUs that each asks for, in the order of their coming.
+        waiting: number of GPUs that each run asks for, in the order of their arrival.
         slots: number of free slots.
         gpus: number of free GPUs.
 
@@ -141,7 +141,7 @@ class HostSlots:
         Args:
             claim: what the run asks for.
             limit: number of slots of the host.
-            on_wait: called with what is waited for, whenever that has changed.
+            on_wait: called with the reason of the wait, whenever that has changed.
             running: the run is in progress, and keeps the slot that it has. It does not wait for one if it has none.
 
         Raises:
@@ -162,12 +162,12 @@ class HostSlots:
                 release(allocation.descriptor)
 
     def holders(self) -> list[Holder]:
-        """Who has a slot now."""
+        """The runs that have a slot now."""
         with self._host_locked():
             return list(self._taken().values())
 
     def waiting(self) -> list[Claim]:
-        """Who waits for a slot, first come first."""
+        """The runs that wait for a slot, in the order of their arrival."""
         with self._host_locked():
             return [claim for _, claim in self._queue()]
 
@@ -186,15 +186,21 @@ class HostSlots:
                     if ticket_path is None or not ticket_path.exists():
                         ticket_path = ticket.enter_context(self._ticket(claim))
                     os.utime(ticket_path)
-                    taken = self._taken()
-                    free = [device for device in self.devices if device not in self._busy(taken)] if claim.gpus else []
+                    taken_slots = self._taken()
+                    free_devices = (
+                        [device for device in self.devices if device not in self._busy(taken_slots)]
+                        if claim.gpus
+                        else []
+                    )
                     queue = self._queue()
                     position = [path for path, _ in queue].index(ticket_path)
                     ahead = [earlier.gpus for _, earlier in queue[:position]]
-                    if granted([*ahead, claim.gpus], limit - len(taken), len(free))[-1]:
+                    if granted([*ahead, claim.gpus], limit - len(taken_slots), len(free_devices))[-1]:
                         ticket.close()  # now, or the next one would count both the ticket and the slot
-                        return self._grant(claim, free[: claim.gpus], taken)
-                text = _waits_for(claim, limit, taken, len(free), len(self.devices) if claim.gpus else 0, len(ahead))
+                        return self._grant(claim, free_devices[: claim.gpus], taken_slots)
+                text = _waits_for(
+                    claim, limit, taken_slots, len(free_devices), len(self.devices) if claim.gpus else 0, len(ahead)
+                )
                 if text != reported:
                     on_wait(text)
                     reported = text
@@ -212,8 +218,8 @@ class HostSlots:
                     return allocation
             return self._grant(claim, [], self._taken())
 
-    def _grant(self, claim: Claim, devices: list[str], taken: dict[int, Holder]) -> Allocation:
-        number = next(number for number in range(len(taken) + 1) if number not in taken)
+    def _grant(self, claim: Claim, devices: list[str], taken_slots: dict[int, Holder]) -> Allocation:
+        number = next(number for number in range(len(taken_slots) + 1) if number not in taken_slots)
         descriptor = acquire(self._slot(number))
         assert descriptor is not None, "a free slot is locked only while the host is"
         now = datetime.now(UTC).isoformat(timespec="seconds")
@@ -226,13 +232,13 @@ class HostSlots:
 
     def _taken(self) -> dict[int, Holder]:
         """The slots that are taken. Called with the lock held, like the other functions below."""
-        taken = {}
+        taken_slots = {}
         for path in (self._folder / "slots").glob("*.json"):
             with locked(path) as lock:
                 holder = _read_holder(path)
                 if lock is None or (holder is not None and self._continues(holder)):
-                    taken[int(path.stem)] = holder or _UNKNOWN
-        return taken
+                    taken_slots[int(path.stem)] = holder or _UNKNOWN
+        return taken_slots
 
     def _continues(self, holder: Holder) -> bool:
         """Whether a run goes on whose orchestrator is gone and whose slot is not locked."""
@@ -240,8 +246,8 @@ class HostSlots:
         over = (datetime.now(UTC) - since).total_seconds() > holder.claim.seconds
         return not over and self._backends.is_running(holder.claim.backend, Path(holder.claim.workdir))
 
-    def _busy(self, taken: dict[int, Holder]) -> set[str]:
-        return {device for holder in taken.values() for device in holder.devices} | self._backends.gpus_in_use()
+    def _busy(self, taken_slots: dict[int, Holder]) -> set[str]:
+        return {device for holder in taken_slots.values() for device in holder.devices} | self._backends.gpus_in_use()
 
     def _slot(self, number: int) -> Path:
         return self._folder / "slots" / f"{number}.json"
@@ -265,7 +271,7 @@ class HostSlots:
                 path.unlink(missing_ok=True)
 
     def _queue(self) -> list[tuple[Path, Claim]]:
-        """Those who wait, in the order of their coming; removes what dead processes left."""
+        """The waiting runs, in the order of their arrival; removes the files of dead processes."""
         queue = []
         for path in sorted((self._folder / "queue").glob("*.json")):
             with locked(path) as lock, contextlib.suppress(OSError, ValueError, TypeError):
@@ -277,7 +283,7 @@ class HostSlots:
 
 
 def _read_holder(path: Path) -> Holder | None:
-    """Who has the slot according to its file; None if nobody has, or if another version has written it."""
+    """The holder of a slot according to its file; None if there is none, or if another version has written it."""
     try:
         record = json.loads(path.read_text())
         return Holder(Claim(**record.pop("claim")), tuple(record.pop("devices")), **record)
@@ -285,14 +291,16 @@ def _read_holder(path: Path) -> Holder | None:
         return None
 
 
-def _waits_for(claim: Claim, limit: int, taken: dict[int, Holder], free: int, gpus: int, ahead: int) -> str:
-    """What a run waits for, in one line."""
-    names = [holder.claim.run_id for holder in taken.values()][:_MAX_HOLDERS_NAMED]
-    holder_names = ", ".join([*names, *([f"{len(taken) - len(names)} more"] if len(taken) > len(names) else [])])
-    if len(taken) >= limit:
-        text = f"for a slot ({len(taken)} of {limit} taken by {holder_names})"
-    elif claim.gpus > free:
-        text = f"for {claim.gpus} GPUs ({gpus - free} of {gpus} taken by {holder_names or 'others'})"
+def _waits_for(claim: Claim, limit: int, taken_slots: dict[int, Holder], free_gpus: int, gpus: int, ahead: int) -> str:
+    """The reason why a run waits, in one line."""
+    names = [holder.claim.run_id for holder in taken_slots.values()][:_MAX_HOLDERS_NAMED]
+    holder_names = ", ".join(
+        [*names, *([f"{len(taken_slots) - len(names)} more"] if len(taken_slots) > len(names) else [])]
+    )
+    if len(taken_slots) >= limit:
+        text = f"for a slot ({len(taken_slots)} of {limit} taken by {holder_names})"
+    elif claim.gpus > free_gpus:
+        text = f"for {claim.gpus} GPUs ({gpus - free_gpus} of {gpus} taken by {holder_names or 'others'})"
     else:
         text = "for its turn"
     return f"{text}, {ahead} before it" if ahead else text

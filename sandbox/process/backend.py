@@ -57,7 +57,7 @@ class ProcessBackend(base.SupervisingBackend):
 
     @classmethod
     def conditions(cls, isolation: Isolation) -> dict[str, Any]:
-        """None: it is the default, and has no settings; see ``Backend.conditions``."""
+        """No conditions: this backend is the default, and has no settings; see ``Backend.conditions``."""
         return {}
 
     @classmethod
@@ -75,7 +75,7 @@ class ProcessBackend(base.SupervisingBackend):
         return ServiceAddresses()
 
     def find(self, spec: RunSpec) -> Attachment:
-        """What ``start`` would find; see ``Backend.find``."""
+        """The state that ``start`` would find; see ``Backend.find``."""
         layout = control.Layout(spec.workdir.absolute())
         launch_spec = base.read_launch_spec(spec, layout)
         if launch_spec is None or launch_spec.identity != base.identity(spec):

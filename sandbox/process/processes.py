@@ -17,7 +17,7 @@ RUN_MARKER = "SANDBOX_RUN"
 """Environment variable whose value names the run a process belongs to."""
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36  # linux/prctl.h
 KILL_SECONDS = 30.0
-"""How long to try to kill processes. Only processes of another user, or stuck in the kernel, survive that."""
+"""Time for trying to kill processes. Only processes of another user, or stuck in the kernel, survive that."""
 
 
 def _prctl(option: int, value: int) -> bool:
@@ -38,7 +38,7 @@ def adopt_orphans() -> bool:
 
 
 def die_with_parent() -> None:
-    """Have the kernel kill this process when its parent ends (Linux)."""
+    """Make the kernel kill this process when its parent ends (Linux)."""
     _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 

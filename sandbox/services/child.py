@@ -30,7 +30,7 @@ WATCH_SECONDS, STUCK_SECONDS = 5.0, 60.0
 
 
 class _RemoteChecker:
-    """Has submissions checked by the orchestrator."""
+    """Lets the orchestrator check submissions."""
 
     def __init__(self, sender: Sender) -> None:
         self._sender = sender

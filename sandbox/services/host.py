@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class HostSpec:
-    """What the servers need besides their sockets and the checker. It can be pickled."""
+    """The configuration of the servers, without their sockets and the checker. It can be pickled."""
 
     folder: Path
-    """Where the services write their journals."""
+    """The folder in which the services write their journals."""
     token: str
     since: str
     """ISO time from which on requests count towards the limits."""

@@ -156,7 +156,7 @@ class RunServices:
 
     @property
     def remaining(self) -> Allowance:
-        """What is left of the limits, for an agent that continues."""
+        """The rest of the limits, for an agent that continues."""
         allowance, used = self.allowance, sums_since(self._folder, self._state.since)
 
         def remainder(limit: float | None, amount: float) -> Any:

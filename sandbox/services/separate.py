@@ -58,9 +58,9 @@ class ProcessLimits:
 
 def environment(operator: Mapping[str, str]) -> dict[str, str]:
     """The environment of the process, from the operator's."""
-    kept = {name: operator[name] for name in _ENVIRONMENT if name in operator}
+    variables = {name: operator[name] for name in _ENVIRONMENT if name in operator}
     python_path = operator.get("PYTHONPATH")
-    return {**kept, "PYTHONPATH": f"{_ROOT}{os.pathsep}{python_path}" if python_path else str(_ROOT)}
+    return {**variables, "PYTHONPATH": f"{_ROOT}{os.pathsep}{python_path}" if python_path else str(_ROOT)}
 
 
 class SeparateHost:

@@ -11,12 +11,12 @@ from typing import Any
 from common.jsonlines import parse
 
 COUNTED = ("validation.jsonl", "gateway.jsonl")
-"""The logs of what is counted, in a run's folder for records."""
+"""The logs whose records are counted, in a run's folder for records."""
 
 
 @dataclass
 class Sums:
-    """What a run has used."""
+    """The amounts that a run has used."""
 
     validations: int = 0
     requests: int = 0
@@ -27,7 +27,7 @@ class Sums:
 
 
 def sums_since(folder: Path, since: str) -> Sums:
-    """What a run has used from an ISO time on."""
+    """The amounts that a run has used from an ISO time on."""
     sums = Sums()
     for name in COUNTED:
         with contextlib.suppress(FileNotFoundError):

@@ -67,7 +67,7 @@ class SupervisingBackend(ABC):
 
     @classmethod
     def gpus_in_use(cls) -> set[str]:
-        """None: slots tell which GPUs are in use; see ``Backend.gpus_in_use``."""
+        """No GPUs: the slots tell which ones are in use; see ``Backend.gpus_in_use``."""
         return set()
 
     def start(self, spec: RunSpec) -> RunHandle:
@@ -129,7 +129,7 @@ class SupervisingBackend(ABC):
 
 
 def read_launch_spec(spec: RunSpec, layout: control.Layout) -> control.LaunchSpec | None:
-    """That of an earlier start of the run. Raises `BackendError` if another run has the work directory."""
+    """The record of an earlier start of the run. Raises `BackendError` if another run has the work directory."""
     earlier = control.read(layout.task, control.LaunchSpec)
     if earlier and earlier.run_id != spec.run_id:
         raise BackendError(f"{layout.workdir} belongs to run {earlier.run_id}: give every run its own work directory")

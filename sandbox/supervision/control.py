@@ -43,7 +43,7 @@ class Layout:
 
     @property
     def task(self) -> Path:
-        """What runs, and how (``LaunchSpec``)."""
+        """The command of the run, with its environment and limits (``LaunchSpec``)."""
         return self.control / "task.json"
 
     @property
@@ -89,7 +89,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class LaunchSpec:
-    """What the supervisor or the container engine runs, and how."""
+    """The command that the supervisor or the container engine runs, with its environment and limits."""
 
     run_id: str
     identity: str

@@ -26,12 +26,12 @@ if TYPE_CHECKING:  # the supervisor stays small: no pydantic at run time
 logger = logging.getLogger(__name__)
 Result = TypeVar("Result")
 FULL_SECONDS = 3600.0
-"""How long to wait for space on a full disk to write how a run ended."""
+"""Time to wait for space on a full disk to write how a run ended."""
 
 
 @dataclass(frozen=True)
 class EndReason:
-    """Why a run did not simply complete."""
+    """The reason why a run did not complete."""
 
     status: Status
     message: str
@@ -149,7 +149,7 @@ def _harvested(layout: control.Layout, limits: Limits) -> tuple[bool, list[str]]
 
 
 def _with_space(write: Callable[[], Result]) -> Result:
-    """Call `write` again while the disk is full, which may be the work of others and pass."""
+    """Call `write` again while the disk is full, because other programs may have filled it and may free it again."""
     deadline = time.monotonic() + FULL_SECONDS
     while True:
         try:

@@ -58,8 +58,8 @@ def harvest(home: Path, log: Path, target: Path, limits: Limits) -> tuple[bool, 
         for name in ("logs", "code"):
             left_out = _folder(top, name, target / name, limits)
             if left_out:
-                why = "links, special files, names that cannot be stored, or beyond the limits"
-                notes.append(f"{left_out} of {name}/ left out ({why})")
+                reasons = "links, special files, names that cannot be stored, or beyond the limits"
+                notes.append(f"{left_out} of {name}/ left out ({reasons})")
     return not problem, notes
 
 

@@ -17,7 +17,7 @@ from sandbox.supervision.endings import EndReason
 
 TABLE = Path("/proc/sys/fs/file-nr")
 LEAST, MOST = 1024, 4096
-"""What programs expect at least, and the kernel's own hard limit, beyond which some engines cannot raise it."""
+"""The number that programs expect at least, and the kernel's own hard limit, which some engines cannot raise."""
 SHARE = 0.5
 """Share of the table that is for agents."""
 FREE = 0.2
@@ -47,7 +47,7 @@ def floor(pids: Callable[[], Iterable[int]]) -> EndReason | None:
 
 
 def _table() -> tuple[int, int]:
-    """How many files are open, and how many can be."""
+    """The number of open files, and the maximum."""
     try:
         used, _, capacity = map(int, TABLE.read_text().split())
     except (OSError, ValueError):  # no Linux

@@ -36,8 +36,8 @@ class Snapshots:
         self._home, self._folder = home, folder
         self._count, self._size, self._single = count, size, single
         folder.mkdir(exist_ok=True)
-        kept = self._kept()
-        self._last = _hash(kept[-1]) if kept else ""
+        snapshots = self._kept()
+        self._last = _hash(snapshots[-1]) if snapshots else ""
         self._seen: tuple[int, ...] | None = None
         self._taken: tuple[int, ...] | None = None
 
@@ -104,11 +104,13 @@ class Snapshots:
 
     def _thin_out(self) -> None:
         """Remove every second snapshot between the first and the last."""
-        kept = self._kept()
-        while len(kept) > 1 and (len(kept) > self._count or sum(p.stat().st_size for p in kept) > self._size):
-            for path in kept[1:-1:2] or kept[:1]:
+        snapshots = self._kept()
+        while len(snapshots) > 1 and (
+            len(snapshots) > self._count or sum(snapshot.stat().st_size for snapshot in snapshots) > self._size
+        ):
+            for path in snapshots[1:-1:2] or snapshots[:1]:
                 path.unlink()
-            kept = self._kept()
+            snapshots = self._kept()
 
     def _kept(self) -> list[Path]:
         return sorted(self._folder.glob("*.csv"), key=lambda path: float(path.stem))

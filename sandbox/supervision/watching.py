@@ -10,14 +10,14 @@ from dataclasses import dataclass
 
 @dataclass
 class Interval:
-    """When to poll again, so that polling takes at most a given share of the time."""
+    """An interval between polls such that polling takes at most a given share of the time."""
 
     shortest: float
     """Minimum number of seconds between two polls."""
     share: float = 0.01
     """Share of the time that polling may take."""
     due: float = 0.0
-    """When to poll next, on the clock of `time.monotonic`."""
+    """The time of the next poll, on the clock of `time.monotonic`."""
 
     @contextlib.contextmanager
     def look(self) -> Iterator[None]:

@@ -23,7 +23,7 @@ class Call:
     seconds: float
     status: str
     message: str | None
-    """Why there is no answer."""
+    """The reason for a missing answer."""
     input_tokens: int
     """Tokens of the whole prompt, including those from a cache."""
     cached_tokens: int

@@ -110,8 +110,8 @@ def _item(item: Any) -> list[Message]:
     if role == "tool" or role == "function":
         return [_result(item.get("tool_call_id") or item.get("name"), content)]
     if _ROLES.get(role) == "assistant":
-        whole = isinstance(content, list) and ("tool_calls" not in item)
-        return [answer_of(content) if whole else chat_message(item)]
+        has_parts = isinstance(content, list) and ("tool_calls" not in item)
+        return [answer_of(content) if has_parts else chat_message(item)]
     results = list(_results(content))
     rest = [part for part in content if not _is_result(part)] if isinstance(content, list) else content
     text = text_of(rest)

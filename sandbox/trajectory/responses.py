@@ -46,8 +46,8 @@ def _events(text: str) -> Iterator[dict[str, Any]]:
 
 def _streamed(events: list[dict[str, Any]]) -> Message | None:
     for event in events:  # a stream of the responses API ends with the whole response
-        whole = event.get("response") if event.get("type") in ("response.completed", "response.incomplete") else None
-        if isinstance(whole, dict) and (message := message_of(whole)) is not None:
+        response = event.get("response") if event.get("type") in ("response.completed", "response.incomplete") else None
+        if isinstance(response, dict) and (message := message_of(response)) is not None:
             return message
     items = [event["item"] for event in events if event.get("type") == "response.output_item.done" and "item" in event]
     if items:
@@ -115,12 +115,12 @@ def _joined(parts: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _chat(deltas: list[dict[str, Any]]) -> Message:
     """The message of a streamed chat."""
-    whole: dict[str, str] = {"content": "", "reasoning_content": "", "refusal": ""}
+    texts: dict[str, str] = {"content": "", "reasoning_content": "", "refusal": ""}
     calls: dict[Any, dict[str, Any]] = {}
     for delta in deltas:
         for name, value in (*delta.items(), ("reasoning_content", delta.get("reasoning"))):
-            if name in whole and isinstance(value, str):
-                whole[name] += value
+            if name in texts and isinstance(value, str):
+                texts[name] += value
         tool_calls = delta.get("tool_calls")
         for call_delta in tool_calls if isinstance(tool_calls, list) else []:
             if not isinstance(call_delta, dict):
@@ -133,7 +133,7 @@ def _chat(deltas: list[dict[str, Any]]) -> Message:
             for name in ("name", "arguments"):
                 if isinstance(function, dict) and isinstance(function.get(name), str):
                     call["function"][name] += function[name]
-    return chat_message({**whole, "tool_calls": list(calls.values())})
+    return chat_message({**texts, "tool_calls": list(calls.values())})
 
 
 def _first(value: Any) -> dict[str, Any]:

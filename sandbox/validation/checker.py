@@ -20,7 +20,7 @@ class Verdict:
 
     outcome: Literal["valid", "invalid", "failed"]
     message: str | None = None
-    """Why it is invalid, as one line for the agent. Never the text of an unexpected exception."""
+    """The reason why it is invalid, as one line for the agent; never the text of an unexpected exception."""
 
 
 class SubmissionChecker(Protocol):

@@ -146,9 +146,9 @@ class ValidationService:
         self._refused += 1
         if self._refused <= REFUSALS_RECORDED:
             self.log.append({"time": datetime.now(UTC).isoformat(), "verdict": "refused", "message": reason})
-        again = f"; try again in {seconds} seconds" if seconds else ""
+        retry_hint = f"; try again in {seconds} seconds" if seconds else ""
         headers = {"Retry-After": str(seconds)} if seconds else {}
-        return JSONResponse({"error": f"Not validated: {reason}{again}."}, 429, headers)
+        return JSONResponse({"error": f"Not validated: {reason}{retry_hint}."}, 429, headers)
 
     def _record(self, asked_at: datetime, began: float, upload: Upload | None, verdict: Verdict) -> None:
         record: dict[str, Any] = {

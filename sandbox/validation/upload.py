@@ -20,7 +20,7 @@ FIELD = "file"
 FORM_BYTES = 64 * 1024
 """Maximum size of everything in a form other than the file."""
 DRAIN_SECONDS = 15.0
-"""How long to read the rest of a body that is too large: many clients read the response only after sending it all."""
+"""Time for reading the rest of a body that is too large: many clients read the response only after sending it all."""
 
 
 class BadUpload(Exception):

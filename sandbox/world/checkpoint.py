@@ -1,9 +1,9 @@
 """Checkpoints of an agent's home: pack it while the agent runs, and restore it in the home of another try.
 
-What an agent has written is hostile in both directions. A checkpoint has regular files and folders only, each read
-below the open folder that contains it; a file is as long as it was when it was opened, holes included. An SQLite
-database is read together with the files that belong to it. A checkpoint is restored into a new home in which no process
-runs yet, and neither replaces anything there nor leads out of it.
+The files of an agent may be hostile, both when they are packed and when they are restored. A checkpoint has regular
+files and folders only, each read below the open folder that contains it. A file has the length that it had when it was
+opened, holes included. An SQLite database is read together with the files that belong to it. A checkpoint is restored
+into a new home in which no process runs yet, replaces nothing there, and writes nothing outside of it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ WHOLE = 32 * 1024**2
 BESIDE = ("-wal", "-journal")
 """Endings of the files beside an SQLite database that belong to it: neither is complete without the other."""
 _MAX_READS = 3
-"""How often files are read at most that the agent changes meanwhile."""
+"""Maximum number of attempts to read files that the agent changes meanwhile."""
 
 
 class CheckpointStopped(Exception):
@@ -42,7 +42,7 @@ class CheckpointStopped(Exception):
 
 @dataclass(frozen=True)
 class Packed:
-    """What is in a checkpoint."""
+    """The content of a checkpoint, in numbers."""
 
     files: int
     left_out: int
@@ -147,8 +147,8 @@ def _is_entered(folder: trees.Entry, session: tuple[str, ...]) -> bool:
 def _belongs_to_database(entry: trees.Entry, name: str | None = None) -> bool:
     """Whether a file, or the one with this name beside it, is taken together with another one."""
     name = name or entry.name
-    others = (name.removesuffix(suffix) for suffix in BESIDE if name.endswith(suffix))
-    return any(_status(entry, other) and not _belongs_to_database(entry, other) for other in others)
+    main_names = (name.removesuffix(suffix) for suffix in BESIDE if name.endswith(suffix))
+    return any(_status(entry, main_name) and not _belongs_to_database(entry, main_name) for main_name in main_names)
 
 
 def _beside(entry: trees.Entry) -> list[trees.Entry]:
@@ -164,7 +164,7 @@ def _beside(entry: trees.Entry) -> list[trees.Entry]:
 
 
 def _status(entry: trees.Entry, name: str) -> os.stat_result | None:
-    """That of a regular file beside an entry; None if there is none."""
+    """The status of a regular file beside an entry; None if there is none."""
     with contextlib.suppress(OSError, ValueError):
         status = os.stat(name, dir_fd=entry.folder, follow_symlinks=False)
         return status if stat.S_ISREG(status.st_mode) else None

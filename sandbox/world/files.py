@@ -22,7 +22,7 @@ COPY_BYTES = 4 * GIB
 
 
 REMOVE_SECONDS = 600.0
-"""How long to try to remove a directory."""
+"""Time for trying to remove a directory."""
 
 
 def entries(folder: Path) -> Iterator[os.DirEntry[str]]:

@@ -86,8 +86,8 @@ def lay_out(spec: RunSpec, home: Path, agent_home: PurePath | None = None, *, wi
 
 def descriptions(spec: RunSpec) -> list[str]:
     """Names of the files in ``data`` that the text of the run replaces: ours, and if it is obfuscated all others."""
-    others = (path.name for path in spec.data.glob("description*.md")) if spec.obfuscated else ()
-    return sorted({DESCRIPTION, *others})
+    other_names = (path.name for path in spec.data.glob("description*.md")) if spec.obfuscated else ()
+    return sorted({DESCRIPTION, *other_names})
 
 
 def _lay_description(spec: RunSpec, text: str, home: Path, *, with_data: bool) -> None:
