@@ -37,7 +37,7 @@ class Cause:
 
     Args:
         kind: its name.
-        passes: whether the same work may succeed later without anybody's help.
+        passes: whether the same work may succeed later without a change by the operator.
         fault: where the cause lies: in the surroundings, with the operator, in the download, or in this program.
         remedy: what to do about it if it does not pass by itself; empty if the error's own message says so.
     """

@@ -1,7 +1,7 @@
 """Errors that a user can fix, and helpers for their messages. Each message is one line that says what to do.
 
-All of them, with the modules that define them. A class of its own is for errors that some code tells apart; `kind` says
-for the others what a caller can do about them.
+The tree below has all of them, with the modules that define them. An error has a class of its own if some code handles
+it separately. For the other errors, `kind` says what a caller can do about them.
 
     UserError                             common.errors
         BadCompetition                    competitions.errors

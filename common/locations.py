@@ -31,7 +31,7 @@ def local_path(location: str) -> Path | None:
 def absolute_url(location: str) -> str:
     """The one URL of a plain path or URL, without a trailing slash. `~` is the home directory, links are followed.
 
-    Raises `UserError` if it is empty, or `~` is the home of nobody.
+    Raises `UserError` if it is empty, or there is no home directory for `~`.
     """
     if not location.strip() or "\0" in location:
         raise UserError(f"{location!r} is neither a directory nor a URL")

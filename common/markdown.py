@@ -1,6 +1,6 @@
 """Markdown in which only our own markup has an effect: foreign text is escaped where the text is composed.
 
-A `Markdown` is a text whose markup is ours. Whatever else is formatted into one, joined or added to it is escaped:
+A `Markdown` is a text whose markup is our own. Every other text that is formatted into it, joined or added is escaped:
 
     Markdown("**{}** says: {}").format(competition_id, message)
 """
@@ -23,7 +23,7 @@ _ADDRESS = re.compile(r"([^\s`|\\]*(?:://|www\.|@)[^\s`|\\]*)", re.IGNORECASE)
 
 
 class Markdown(Markup):
-    """Markdown of ours. `format`, `%`, `+` and `join` escape what is not a `Markdown`, as markupsafe does for HTML."""
+    """Our own Markdown. `format`, `%`, `+` and `join` escape other texts, as markupsafe does for HTML."""
 
     __slots__ = ()
 

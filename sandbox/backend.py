@@ -93,7 +93,7 @@ class RunSpec:
     validation_url: str | None = None
     """Base URL of the validation service as the agent reaches it; gives the agent ``validate_submission.sh``."""
     description: str | None = None
-    """The text of ``data/description.md`` for this run; as it lies in ``data`` if there is none."""
+    """The text of ``data/description.md`` for this run; None to use the file in ``data``."""
     obfuscated: bool = False
     """Whether ``description`` replaces all descriptions in ``data``, and the agent is not told the competition's id."""
     allowance: Allowance = Allowance()
@@ -162,7 +162,7 @@ class Capabilities:
     gpus: bool = False
     """Whether a run can have GPUs to itself."""
     mounts_data: bool = False
-    """Whether agents read the dataset where it lies instead of a copy, so that it must stay as long as they run."""
+    """Whether agents read the dataset itself instead of a copy, so that it must stay as long as they run."""
     supervised: bool = False
     """Whether a process of its own enforces the limits of a run, and ends it on request, without an orchestrator."""
 
@@ -218,7 +218,7 @@ class Backend(Protocol):
 
     @classmethod
     def gpus_in_use(cls) -> set[str]:
-        """Ids of GPUs of this machine that runs have, also of other users, as far as slots do not tell."""
+        """Ids of GPUs of this machine that runs have, also of other users, and that slots do not record."""
         ...
 
     @classmethod

@@ -1,4 +1,4 @@
-"""Definitions of agents. An agent is a folder with ``agent.yaml``, a start file, and whatever else it needs."""
+"""Definitions of agents. An agent is a folder with ``agent.yaml``, a start file, and all other files that it needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Read ``agent.yaml``, which may be written by somebody hostile, into plain fields."""
+"""Read ``agent.yaml``, which may be hostile, into plain fields."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sandbox.errors import AgentError
 
 MAX_BYTES = 256 * 1024
 MAX_ALIASES = 20
-"""Aliases that a file may use. More of them could stand for any amount of memory, as each can contain the others."""
+"""Maximum number of aliases in a file. Aliases can contain each other, so a few more could fill the memory."""
 
 
 class _Loader(yaml.SafeLoader):

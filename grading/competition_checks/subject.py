@@ -108,7 +108,7 @@ class Subject:
 
 @dataclass(frozen=True)
 class _Response:
-    """The outcome of a call, as the validation service would tell it."""
+    """The outcome of a call, as the validation service would report it."""
 
     text: str
     raised: bool = False

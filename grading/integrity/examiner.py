@@ -135,7 +135,7 @@ def main() -> None:
             answer = None, "it takes too much memory"
         except RecursionError:
             answer = None, "it is nested too deeply"
-        except Exception as error:  # whatever a parser makes of hostile content
+        except Exception as error:  # a parser may raise any exception for hostile content
             answer = None, f"{type(error).__name__} while it was read"
         _write(answers, answer)
 

@@ -76,7 +76,7 @@ def unreadable(error: OSError) -> Verdict:
 
 
 def was_killed(overdue: bool, status: int) -> bool:
-    """Whether somebody else killed the worker: mostly the kernel that ran out of memory, as workers go first."""
+    """Whether the worker was killed from outside, usually by the kernel when memory runs out."""
     return not overdue and os.waitstatus_to_exitcode(status) == -signal.SIGKILL
 
 

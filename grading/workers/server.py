@@ -127,7 +127,7 @@ class Server:
                 self._answer(worker, message["verdict"], peak)
                 return
             worker.deadline = time.monotonic() + self.bounds.grade_seconds
-            if message["phase"] == "halves":  # the grade is known, whatever happens to the rest
+            if message["phase"] == "halves":  # the grade is known, even if the worker ends before the halves are scored
                 worker.scored = message["verdict"]
                 worker.deadline += worker.job["halves"]["seconds"]
             else:

@@ -80,7 +80,7 @@ def end_orphans(client: DockerClient) -> list[Orphan]:
 
 
 def end(client: DockerClient, workdir: Path) -> bool:
-    """End a run that nobody needs any more, and remove everything of it; returns False if an orchestrator has it."""
+    """End a run that is not needed any more, and remove everything of it; returns False if an orchestrator has it."""
     with unclaimed(control.Layout(workdir)) as is_unclaimed:
         if not is_unclaimed:
             return False

@@ -229,7 +229,7 @@ class DockerBackend(base.SupervisingBackend):
         with self._mutex:
             self._open[layout.workdir] = (handle, self._open[layout.workdir][1])
             stopping = self._stopping
-        if stopping:  # `close` was called meanwhile, and did not know the run yet
+        if stopping:  # `close` was called meanwhile, when the run was not in `_open` yet
             self._stop_quietly(handle)
         return handle
 

@@ -49,7 +49,7 @@ def start_forwarder(
     Args:
         client: the engine.
         name: name of the run's container.
-        image: an image of ours with python3, and not the agent's, whose interpreter could be anything.
+        image: an image of ours with python3. The interpreter in the agent's image could be any program.
         user: user and group id, as UID:GID.
         sockets: the folder from `sandbox.host.folder.socket_folder`.
         labels: labels of the run.

@@ -6,7 +6,7 @@
 | ``open`` | public addresses, ports 80 and 443, also for ``http://`` URLs |
 | ``private`` | every address but those of the loopback interface, every port, also for ``http://`` URLs |
 
-With the first two, no address of this machine itself is reached, be it public or not.
+With the first two, no address of this machine itself is reached, not even a public one.
 """
 
 from __future__ import annotations

@@ -13,8 +13,8 @@ from sandbox.limits import MIB
 class Budget:
     """Limits of one run; ``None`` means no limit.
 
-    A request is only sent if the most that it can use fits into what is left, besides the most that those under way can
-    use; its output is limited to that. One whose usage is never known counts as the most that it can have used.
+    A request is only sent if the most that it can use fits into what is left after the most that requests under way can
+    use; its output is limited accordingly. A request whose usage stays unknown counts as the most that it can use.
     """
 
     requests: int | None = None

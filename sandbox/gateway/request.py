@@ -31,7 +31,7 @@ MODEL_CHARACTERS = 200
 VALUES = 1_000_000
 """Maximum number of values in a body."""
 VALUE_BYTES = 100
-"""Memory that a parsed value takes, about, besides its text."""
+"""Approximate memory of a parsed value, in addition to its text."""
 
 
 class RequestRejected(Exception):

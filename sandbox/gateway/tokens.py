@@ -88,7 +88,7 @@ def _reported(api: Api, usage: dict[str, Any]) -> Usage | None:
         output_tokens = _count(usage, "completion_tokens") or _count(usage, "output_tokens")
         total = _count(usage, "total_tokens")
         input_tokens = input_tokens or max(total - output_tokens, 0)
-        # Some providers report the reasoning beside the answer, in the total only.
+        # Some providers report the reasoning only in the total, not in the answer.
         output_tokens = max(output_tokens, total - input_tokens)
         details = usage.get("prompt_tokens_details") or usage.get("input_tokens_details")
         details = details if isinstance(details, dict) else {}

@@ -24,7 +24,7 @@ def _fields(table: dict[str, str]) -> dict[str, frozenset[str]]:
 TOOLS: dict[Api, dict[str, frozenset[str]]] = {
     "openai": _fields(
         {
-            # The fields of a function lie in `function` in a chat, and beside `type` in the responses API.
+            # The fields of a function are in `function` in a chat, and next to `type` in the responses API.
             "function": f"type function {_FUNCTION} defer_loading",
             "custom": "type custom name description format defer_loading cache_control",
             "local_shell": "type",
@@ -58,7 +58,7 @@ _WITHIN = _fields(
         "grammar": "syntax definition",
     }
 )
-"""The fields of the objects in a tool, by the name under which they lie. Schemas of arguments are not among them."""
+"""The fields of the objects in a tool, by the name of the field with the object, without schemas of arguments."""
 _CHOICES: dict[Api, frozenset[str]] = {
     "openai": frozenset(TOOLS["openai"]) | {"allowed_tools"},
     "anthropic": frozenset(("auto", "any", "tool", "none")),

@@ -241,7 +241,7 @@ class HostSlots:
         return taken_slots
 
     def _continues(self, holder: Holder) -> bool:
-        """Whether a run goes on whose orchestrator is gone and whose slot is not locked."""
+        """Whether a run is in progress whose orchestrator is gone and whose slot is not locked."""
         since = datetime.fromisoformat(holder.since)
         over = (datetime.now(UTC) - since).total_seconds() > holder.claim.seconds
         return not over and self._backends.is_running(holder.claim.backend, Path(holder.claim.workdir))

@@ -11,7 +11,7 @@ from common import plain_json
 from common.plain_json import parse_json
 
 LINE_BYTES = 1 << 20
-"""Longer lines end the connection: the other side is not to be trusted any more."""
+"""Longer lines end the connection, because the other side cannot be trusted any more."""
 
 
 class Sender:

@@ -37,7 +37,7 @@ RECORDS = "records"
 """Folder in the work directory; it is kept when the run is started again."""
 LOGS = ("validation.jsonl", "gateway.jsonl", "transcripts.jsonl")
 JOURNALS = ("validation.jsonl", "gateway.jsonl", "gateway-under-way.jsonl")
-"""The logs by which the limits are kept."""
+"""The logs from which the use of the limits is computed."""
 STATE_FILE = "services.json"
 
 

@@ -28,7 +28,7 @@ class Layout:
 
     @property
     def data(self) -> Path:
-        """The run's own copy of the data for containers, only if it is not to know where the originals are."""
+        """The run's own copy of the data for containers; exists only if the agent must not see the original's path."""
         return self.workdir / "data"
 
     @property

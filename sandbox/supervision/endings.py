@@ -137,7 +137,7 @@ def conclude(layout: control.Layout, limits: Limits, end: End) -> control.Outcom
 
 
 def _harvested(layout: control.Layout, limits: Limits) -> tuple[bool, list[str]]:
-    """The harvest. Only a full disk makes it fail: a run must have an outcome, whatever its agent has left."""
+    """Harvest the agent's files. Only a full disk makes it fail: a run must have an outcome, whatever its files are."""
     try:
         return harvest(layout.home, layout.log, layout.harvested, limits)
     except Exception as error:

@@ -1,4 +1,4 @@
-"""Messages between an agent and a language model, the same whatever API they were sent with."""
+"""Messages between an agent and a language model, in one form for all APIs."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The validation service tells an agent whether a submission is valid, or why not, and nothing else."""
+"""The validation service: it says whether a submission is valid, or why not, and nothing else."""

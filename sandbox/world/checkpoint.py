@@ -145,7 +145,7 @@ def _is_entered(folder: trees.Entry, session: tuple[str, ...]) -> bool:
 
 
 def _belongs_to_database(entry: trees.Entry, name: str | None = None) -> bool:
-    """Whether a file, or the one with this name beside it, is taken together with another one."""
+    """Whether a file, or the file with this name in its folder, is packed together with the database it belongs to."""
     name = name or entry.name
     main_names = (name.removesuffix(suffix) for suffix in BESIDE if name.endswith(suffix))
     return any(_status(entry, main_name) and not _belongs_to_database(entry, main_name) for main_name in main_names)

@@ -1,4 +1,4 @@
-"""The agent's world: the folders, instructions and environment variables of every agent, the same in every backend.
+"""The folders, instructions and environment variables of every agent, the same in every backend.
 
 The layout is the published one, so that existing agents work: ``data/`` (read-only), ``submission/submission.csv``,
 ``logs/``, ``code/``, ``agent/start.sh`` and ``instructions.txt``, all below one home: ``/home`` in containers, a folder
@@ -91,7 +91,7 @@ def descriptions(spec: RunSpec) -> list[str]:
 
 
 def _lay_description(spec: RunSpec, text: str, home: Path, *, with_data: bool) -> None:
-    """Replace the descriptions by the text. If the data are mounted, it goes beside them, to be mounted over them."""
+    """Replace the descriptions by the text. If the data are mounted, the text is a separate file to mount over them."""
     if not with_data and spec.obfuscated:  # such a run has data of its own, see `replace_descriptions`
         return
     if not with_data:
