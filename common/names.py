@@ -8,7 +8,7 @@ KEY_BYTES = 1024
 """Maximum length of a name in object stores, including the prefix of the store and the folder of a dataset or run."""
 PATH_BYTES = 700
 NAME_BYTES = 255
-VERSION = "?versionId="
+VERSION_PARAMETER = "?versionId="
 """Clients of S3 read the text after it as the version of the object named before it, and would replace that object."""
 
 
@@ -20,8 +20,8 @@ def problem(path: str) -> str | None:
     """
     if not {"", ".", ".."}.isdisjoint(path.split("/")):
         return "is not a plain relative path ('.', '..' or an empty part)"
-    if VERSION in path:
-        return f"contains {VERSION!r}"
+    if VERSION_PARAMETER in path:
+        return f"contains {VERSION_PARAMETER!r}"
     if path.isascii() and path.isprintable() and "\\" not in path and len(path) <= NAME_BYTES:
         return None  # nearly all of them, of which there can be a million
     try:
@@ -50,7 +50,7 @@ def all_usual(paths: Sequence[str]) -> bool:
     return (
         text.isascii()
         and text.isprintable()
-        and not any(unusual in text for unusual in ("\\", VERSION, "//", "/./", "/../"))
+        and not any(unusual in text for unusual in ("\\", VERSION_PARAMETER, "//", "/./", "/../"))
         and max(map(len, paths)) <= NAME_BYTES
     )
 

@@ -21,9 +21,9 @@ FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 """Non-blocking, because opening a pipe would wait for its other end."""
 CHUNK = 1024**2
 _OWNER_CAN_READ = stat.S_IRUSR | stat.S_IXUSR
-SMALLEST = 4096
+MIN_ENTRY_BYTES = 4096
 """Minimum number of bytes that an entry counts: empty files and folders use up inodes instead of blocks."""
-HELD = 64
+MAX_OPEN_FOLDERS = 64
 """Number of folders that a walk keeps open on its way down."""
 
 
@@ -178,8 +178,8 @@ def walk(
             except OSError:
                 continue
             levels.append(child)
-            if len(levels) > HELD + 1:
-                _close(levels[-HELD - 1], top)
+            if len(levels) > MAX_OPEN_FOLDERS + 1:
+                _close(levels[-MAX_OPEN_FOLDERS - 1], top)
             yield from listing(child)
     finally:
         for level in levels:

@@ -28,7 +28,7 @@ from sandbox.isolation import Network
 
 PORTS = {"allowlist": frozenset({443}), "open": frozenset({80, 443})}
 HEADER_BYTES = 16 * 1024
-SECONDS = 60.0
+CONNECT_SECONDS = 60.0
 """Time for a connection to be made, and for the beginning of what the client sends."""
 IDLE_SECONDS = 3600.0
 """Time without a byte after which a connection is closed. Answers may take long."""
@@ -53,7 +53,7 @@ class _Handler(socketserver.BaseRequestHandler):
 
     def handle(self) -> None:
         client: socket.socket = self.request
-        client.settimeout(SECONDS)
+        client.settimeout(CONNECT_SECONDS)
         with contextlib.suppress(OSError, ValueError):
             policy, first_bytes = self.server.policy, b""
             method, target, header = self._request(client)
@@ -217,7 +217,7 @@ def _connect(host: str, port: int, policy: Network) -> socket.socket:
         if why := why_not(str(address[0]), policy):
             raise OSError(f"{host} has the address {address[0]}, which {why}")
         connection = socket.socket(family, kind, protocol)
-        connection.settimeout(SECONDS)
+        connection.settimeout(CONNECT_SECONDS)
         try:
             connection.connect(address)
         except OSError:

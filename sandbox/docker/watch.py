@@ -34,7 +34,7 @@ LOG_SECONDS = 20.0
 KILL_SECONDS = 30.0
 NETWORK_SECONDS = 5.0
 """Interval between two checks of the forwarder."""
-TOGETHER_SECONDS = 30.0
+ENGINE_SHUTDOWN_SECONDS = 30.0
 """An engine that shuts down ends all containers within so many seconds of each other."""
 STARTED_AGAIN = "its container was started again"
 NETWORK_ENDED = "the container engine or the machine was restarted, or somebody ended the run's forwarder"
@@ -204,7 +204,7 @@ class Watch:
             return True
         finished_at = parse_time(forwarder.attrs["State"]["FinishedAt"])  # in the year 1 if it never has
         seconds_apart = (finished_at - last.finished_at).total_seconds()
-        return finished_at.year > 1 and (last.running or seconds_apart < TOGETHER_SECONDS)
+        return finished_at.year > 1 and (last.running or seconds_apart < ENGINE_SHUTDOWN_SECONDS)
 
     def _somebody_signalled_it(self, last: State) -> bool:
         """Whether the engine remembers that somebody made it signal the container; this process did not."""

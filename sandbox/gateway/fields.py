@@ -51,7 +51,7 @@ ABOUT_CLIENT = {
     "/chat/completions": _words("provider_specific_fields"),  # litellm: what it read in an earlier answer
 }
 """Fields of a request, or of its messages, that are meant for the client itself. They do not reach the provider."""
-HOSTED = _words("web_search_options mcp_servers container plugins search_parameters")
+HOSTED_TOOL_FIELDS = _words("web_search_options mcp_servers container plugins search_parameters")
 """Fields that are allowed besides with hosted tools."""
 PLAIN_TIERS = ("auto", "default", "flex", "standard_only")
 """Tiers of service that do not cost more than the plain price."""
@@ -64,13 +64,13 @@ _FOREIGN_MODEL = re.compile(
 """Models that search the web, change their price, or belong to the operator's account."""
 
 
-WRITES_MORE = re.compile(r"image|-tts|-audio|-live|-omni|banana|veo|imagen|lyria", re.IGNORECASE)
+MEDIA_MODELS = re.compile(r"image|-tts|-audio|-live|-omni|banana|veo|imagen|lyria", re.IGNORECASE)
 """Models of Gemini's API that answer with pictures or sound, without being asked to, at prices of their own."""
 
 
 def unknown_field(path: str, body: dict[str, Any], provider: Provider, *, hosted_tools: bool) -> str | None:
     """The first field that may not be sent to this path of the provider; None if there is none."""
-    allowed = FIELDS[path] | set(provider.fields) | (HOSTED if hosted_tools else frozenset())
+    allowed = FIELDS[path] | set(provider.fields) | (HOSTED_TOOL_FIELDS if hosted_tools else frozenset())
     return next((name for name in body if name not in allowed), None)
 
 

@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 ANSWER_BYTES = 128 * MIB
 FREE_ANSWER_BYTES = 8 * MIB
 """Maximum size of the answers to requests that cost nothing, such as the list of models."""
-CHUNKS = 64
+MAX_WAITING_CHUNKS = 64
 """Chunks of a stream that wait for the agent to read them."""
 UNREAD_SECONDS = 60.0
 """Time after which an agent that reads nothing counts as disconnected."""
@@ -35,7 +35,7 @@ _MAYBE_BILLED = frozenset({408, 504, 524})
 """Statuses with which a proxy gives up on a request that the provider may finish, and bill."""
 _REFUSED_KEY = b'"API_KEY_'
 """Beginning of the reason in Google's answer (status 400 or 403) to a key that is invalid or may not be used."""
-PIECE = 256 * 1024
+PIECE_BYTES = 256 * 1024
 LINE_BYTES = 16 * MIB
 TRANSCRIPT_BYTES = 8 * MIB
 CREDENTIALS = "the provider refused the gateway's credentials; the benchmark's operator has to correct the settings"
@@ -66,7 +66,7 @@ class Relay:
         self.transcript = bytearray()
         self._client, self._request, self._entry, self._api, self._redactor = client, request, entry, api, redactor
         self._reserved = reserved
-        self._chunks: asyncio.Queue[bytes] = asyncio.Queue(CHUNKS)
+        self._chunks: asyncio.Queue[bytes] = asyncio.Queue(MAX_WAITING_CHUNKS)
         self._ended = asyncio.Event()
         self._started = asyncio.Event()
         self._error: UpstreamError | None = None
@@ -184,8 +184,8 @@ class Relay:
             self._entry.tier = tier_of(answer)
         redacted = self._redactor.hide(bytes(content), error=failed)
         self._start(response.status_code, response.headers)
-        for start in range(0, len(redacted), PIECE):
-            await self._pass_on(redacted[start : start + PIECE])
+        for start in range(0, len(redacted), PIECE_BYTES):
+            await self._pass_on(redacted[start : start + PIECE_BYTES])
 
     async def _relay_stream(self, response: httpx.Response) -> None:
         meter, partial_line, total, blank_too = StreamMeter(self._api), b"", 0, False

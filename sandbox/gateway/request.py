@@ -15,7 +15,7 @@ from sandbox.gateway import gemini
 from sandbox.gateway.content import Media, Refused, check_content
 from sandbox.gateway.dialects import Endpoint, Problem
 from sandbox.gateway.fields import (
-    WRITES_MORE,
+    MEDIA_MODELS,
     foreign_model,
     unknown_field,
     without_empty,
@@ -25,7 +25,7 @@ from sandbox.gateway.limits import ReservedMemory
 from sandbox.gateway.tools import check_tools
 
 BODY_SECONDS = 120.0
-ROOM_SECONDS = 30.0
+MEMORY_WAIT_SECONDS = 30.0
 """Time that a request waits until the bodies of others leave enough memory for its own."""
 MODEL_CHARACTERS = 200
 VALUES = 1_000_000
@@ -117,7 +117,7 @@ def check(
 def _check_gemini(
     body: dict[str, Any], model: str, endpoint: Endpoint, provider: Provider, *, hosted_tools: bool
 ) -> CompletionRequest:
-    if WRITES_MORE.search(model) and model not in provider.models:
+    if MEDIA_MODELS.search(model) and model not in provider.models:
         raise RequestRejected("missing", f"the model {model!r} is not available here: models may only write text")
     try:
         checked, media = gemini.checked(endpoint.path, body, model, provider, hosted_tools=hosted_tools)

@@ -32,7 +32,7 @@ from sandbox.gateway.prices import PriceList, Rates
 from sandbox.gateway.redact import Redactor
 from sandbox.gateway.relay import Relay, UpstreamError
 from sandbox.gateway.request import (
-    ROOM_SECONDS,
+    MEMORY_WAIT_SECONDS,
     CompletionRequest,
     RequestRejected,
     check,
@@ -161,7 +161,7 @@ class GatewayService:
     async def _pass_on(self, request: Request, endpoint: Endpoint) -> Response:
         size = declared_size(request, self._policy.body_bytes)
         resources = contextlib.AsyncExitStack()
-        reserved = await resources.enter_async_context(self._memory.reserve(size, ROOM_SECONDS))
+        reserved = await resources.enter_async_context(self._memory.reserve(size, MEMORY_WAIT_SECONDS))
         try:
             exchange = await self._prepare(request, endpoint, reserved)
         except BaseException:

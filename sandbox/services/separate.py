@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 START_SECONDS = 120.0
 CLOSE_SECONDS = 10.0
-AGAIN_SECONDS = 1.0
+RESTART_SECONDS = 1.0
 """Time between the end of the process and its next start."""
 _ROOT = Path(__file__).parents[2]
 _ENVIRONMENT = {
@@ -129,7 +129,7 @@ class SeparateHost:
                 return
             if not self._closing.is_set():
                 logger.error("the services of %s ended and are started again", self._spec.folder.parent.name)
-            self._closing.wait(AGAIN_SECONDS)
+            self._closing.wait(RESTART_SECONDS)
 
     def _run(self) -> None:
         numbers = {name: listener.fileno() for name, listener in self._listeners.items()}

@@ -26,9 +26,9 @@ from sandbox.supervision.watching import Interval
 from sandbox.world import quota
 from sandbox.world.files import bytes_on_disk
 
-GLANCE_SECONDS = 0.1
+FREE_SPACE_SECONDS = 0.1
 """Interval between two measurements of the free space."""
-PAUSE = 2.0
+PAUSE_FACTOR = 2.0
 """Pause after a scan, in multiples of its duration, if the free space keeps falling."""
 SMALLEST_SHARE = 0.1
 FREE_INODES = 0.02
@@ -109,8 +109,8 @@ class DiskUse:
             due = [index for index, interval in enumerate(self._intervals) if interval.is_due()]
             self._measure(due)
             remaining_bytes = (self._limits.disk_bytes or 0) - self._added()
-            rested = time.monotonic() + PAUSE * (time.monotonic() - began)
-            while not self._closed.wait(GLANCE_SECONDS):
+            rested = time.monotonic() + PAUSE_FACTOR * (time.monotonic() - began)
+            while not self._closed.wait(FREE_SPACE_SECONDS):
                 if any(interval.is_due() for interval in self._intervals):
                     break
                 fallen = free - _free(self._home)  # perhaps by this run

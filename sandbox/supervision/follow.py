@@ -10,7 +10,7 @@ from typing import BinaryIO
 
 LINE_CHARACTERS = 64 * 1024
 """Longer lines are passed on in pieces."""
-LINES = 1000
+LINES_PER_CALL = 1000
 """Maximum number of lines passed on in one call, so that very many of them do not delay checks of the limits."""
 MAX_LINES = 10_000
 """Maximum number of lines passed on at the end. The rest is only in the file."""
@@ -33,7 +33,7 @@ class Follower:
         """Pass on the next complete lines, and with ``last`` also an incomplete one at the end."""
         if self._on_line is None or not self._opened():
             return
-        for _ in range(MAX_LINES if last else LINES):
+        for _ in range(MAX_LINES if last else LINES_PER_CALL):
             if not self._has_line():
                 break
             self._on_line(self._waiting.popleft().rstrip("\r"))

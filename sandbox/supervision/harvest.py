@@ -20,7 +20,7 @@ from common.units import size
 from sandbox.limits import Limits
 
 REMOVE_SECONDS = 60.0
-OUTPUT, OWN = "agent.log", "agent.own.log"
+OUTPUT, RENAMED_OUTPUT = "agent.log", "agent.own.log"
 """The name of the agent's output, and the name that a file of the agent gets instead of it."""
 _BYTECODE = re.compile(r"(?:^|/)__pycache__/[^/]+\.pyc\Z")
 
@@ -124,7 +124,7 @@ def _folder(home: int, name: str, target: Path, limits: Limits) -> int:
         for entry in trees.walk(folder, enter=_unlocked):
             if entry.is_folder or (name == "code" and _BYTECODE.search(entry.path)):
                 continue
-            inside = OWN + entry.path[len(OUTPUT) :] if _is_output(name, entry.path) else entry.path
+            inside = RENAMED_OUTPUT + entry.path[len(OUTPUT) :] if _is_output(name, entry.path) else entry.path
             length = entry.status.st_size
             if (
                 not entry.is_file

@@ -16,11 +16,11 @@ from sandbox.supervision import endings
 from sandbox.supervision.endings import EndReason
 
 TABLE = Path("/proc/sys/fs/file-nr")
-LEAST, MOST = 1024, 4096
+MIN_FILES, MAX_FILES = 1024, 4096
 """The number that programs expect at least, and the kernel's own hard limit, which some engines cannot raise."""
-SHARE = 0.5
+AGENT_SHARE = 0.5
 """Share of the table that is for agents."""
-FREE = 0.2
+FREE_SHARE = 0.2
 """Share of the table that has to stay free, for a run that has all of the agents' share open."""
 SMALLEST_SHARE = 0.1
 
@@ -33,17 +33,17 @@ def limit(processes: int | None, slots: int) -> int:
         slots: number of runs at the same time.
     """
     _, capacity = _table()
-    return int(min(max(capacity * SHARE // ((processes or LEAST) * slots), LEAST), MOST))
+    return int(min(max(capacity * AGENT_SHARE // ((processes or MIN_FILES) * slots), MIN_FILES), MAX_FILES))
 
 
 def floor(pids: Callable[[], Iterable[int]]) -> EndReason | None:
     """Why a run with these processes must be ended, because the table is nearly full."""
     used, capacity = _table()
-    if capacity - used > capacity * FREE:
+    if capacity - used > capacity * FREE_SHARE:
         return None
     own_files = sum(map(_files, pids()))
-    share = min(max(own_files / (capacity * SHARE), SMALLEST_SHARE), 1.0)
-    return endings.files_floor(capacity - used, own_files) if capacity - used < capacity * FREE * share else None
+    share = min(max(own_files / (capacity * AGENT_SHARE), SMALLEST_SHARE), 1.0)
+    return endings.files_floor(capacity - used, own_files) if capacity - used < capacity * FREE_SHARE * share else None
 
 
 def _table() -> tuple[int, int]:

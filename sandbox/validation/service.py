@@ -31,7 +31,7 @@ logger = logging.getLogger(__name__)
 
 STEP_SECONDS = 0.5
 UPLOAD_SECONDS = 300.0
-WAITING = 4
+MAX_WAITING = 4
 """Requests that may wait while one is processed."""
 REFUSALS_RECORDED = 1000
 INTERNAL_ERROR = (
@@ -132,7 +132,7 @@ class ValidationService:
         limits, now = self._limits, time.monotonic()
         if self.calls - self._uncounted >= limits.calls:
             return f"all {limits.calls} validations of this run are used up", 0
-        if self._pending > WAITING:
+        if self._pending > MAX_WAITING:
             return "too many validations at once: wait for the responses", 5
         per_second = limits.calls_per_minute / 60
         self._allowance = min(self._allowance + (now - self._refilled) * per_second, limits.calls_per_minute)

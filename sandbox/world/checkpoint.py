@@ -23,14 +23,14 @@ from common.units import size
 from sandbox.definitions import NOT_RESUMED, Agent
 from sandbox.errors import BackendError
 
-ALWAYS = ("submission", "code", "logs")
+ALWAYS_PACKED = ("submission", "code", "logs")
 """Folders that are in every checkpoint, besides the session."""
-LEFT = (*NOT_RESUMED, "agent", ".cache")
+SESSION_ONLY = (*NOT_RESUMED, "agent", ".cache")
 """Files and folders of which a checkpoint has only what belongs to the session."""
 MAX_FILES = 100_000
-WHOLE = 32 * 1024**2
+MAX_REREAD_BYTES = 32 * 1024**2
 """Files of up to this many bytes are read again if the agent changes them meanwhile."""
-BESIDE = ("-wal", "-journal")
+DATABASE_SUFFIXES = ("-wal", "-journal")
 """Endings of the files beside an SQLite database that belong to it: neither is complete without the other."""
 _MAX_READS = 3
 """Maximum number of attempts to read files that the agent changes meanwhile."""
@@ -54,17 +54,17 @@ def pack(
 ) -> Packed:
     """Write the files of an agent, which may be running, to a tar file.
 
-    Its session and the folders `ALWAYS` come first, its other working files as far as they fit.
+    Its session and the folders `ALWAYS_PACKED` come first, its other working files as far as they fit.
 
     Args:
         home: the agent's home.
         agent: the agent, whose session is named by `resume`.
         target: the file; replaced.
-        max_bytes: limit of the files' lengths together, each of which counts `trees.SMALLEST` at least.
+        max_bytes: limit of the files' lengths together, each of which counts `trees.MIN_ENTRY_BYTES` at least.
         give_up: called before every file and every read; if it returns something true, the work is stopped.
 
     Raises:
-        BackendError: the session and the folders `ALWAYS` are larger than that, or have too many files.
+        BackendError: the session and the folders `ALWAYS_PACKED` are larger than that, or have too many files.
         CheckpointStopped: `give_up` returned something true.
         OSError: the home is gone, or the disk is full.
     """
@@ -84,13 +84,13 @@ def pack(
                 if entry.is_file and _belongs_to_database(entry):
                     continue
                 group = [entry, *_beside(entry)]
-                length = sum(max(member.status.st_size, trees.SMALLEST) for member in group)
+                length = sum(max(member.status.st_size, trees.MIN_ENTRY_BYTES) for member in group)
                 if not (entry.is_file or entry.is_folder) or names.problem(entry.path):
                     left_out += 1
                 elif length > remaining_bytes or files + len(group) > MAX_FILES:
                     if needed:
                         raise BackendError(
-                            f"its session, {', '.join(f'{folder}/' for folder in ALWAYS)} have more than "
+                            f"its session, {', '.join(f'{folder}/' for folder in ALWAYS_PACKED)} have more than "
                             f"{size(max_bytes)} or {MAX_FILES:,} files"
                         )
                     left_out += len(group)
@@ -109,7 +109,11 @@ def unpack(source: Path, home: Path) -> None:
     try:
         with tarfile.open(source, "r|") as tar:
             for member in tar:
-                if names.problem(member.name) or member.name in LEFT or member.name.split("/")[0] in NOT_RESUMED:
+                if (
+                    names.problem(member.name)
+                    or member.name in SESSION_ONLY
+                    or member.name.split("/")[0] in NOT_RESUMED
+                ):
                     continue
                 path = home.joinpath(*PurePosixPath(member.name).parts)
                 if member.isdir():
@@ -129,11 +133,11 @@ def unpack(source: Path, home: Path) -> None:
 
 
 def _is_needed(path: str, session: tuple[str, ...]) -> bool:
-    return any(path == needed or path.startswith(f"{needed}/") for needed in (*session, *ALWAYS))
+    return any(path == needed or path.startswith(f"{needed}/") for needed in (*session, *ALWAYS_PACKED))
 
 
 def _is_taken(path: str) -> bool:
-    return path.split("/")[0] not in LEFT
+    return path.split("/")[0] not in SESSION_ONLY
 
 
 def _is_entered(folder: trees.Entry, session: tuple[str, ...]) -> bool:
@@ -147,7 +151,7 @@ def _is_entered(folder: trees.Entry, session: tuple[str, ...]) -> bool:
 def _belongs_to_database(entry: trees.Entry, name: str | None = None) -> bool:
     """Whether a file, or the file with this name in its folder, is packed together with the database it belongs to."""
     name = name or entry.name
-    main_names = (name.removesuffix(suffix) for suffix in BESIDE if name.endswith(suffix))
+    main_names = (name.removesuffix(suffix) for suffix in DATABASE_SUFFIXES if name.endswith(suffix))
     return any(_status(entry, main_name) and not _belongs_to_database(entry, main_name) for main_name in main_names)
 
 
@@ -155,7 +159,7 @@ def _beside(entry: trees.Entry) -> list[trees.Entry]:
     """The files that belong to a file if it is an SQLite database in use."""
     if not entry.is_file:
         return []
-    statuses = ((suffix, _status(entry, entry.name + suffix)) for suffix in BESIDE)
+    statuses = ((suffix, _status(entry, entry.name + suffix)) for suffix in DATABASE_SUFFIXES)
     return [
         trees.Entry(entry.path + suffix, entry.name + suffix, entry.folder, status)
         for suffix, status in statuses
@@ -216,7 +220,7 @@ def _add(tar: tarfile.TarFile, entry: trees.Entry, remaining_bytes: int, give_up
                 info.size = before.st_size
                 if info.size > remaining_bytes:
                     return False
-                if info.size > WHOLE:
+                if info.size > MAX_REREAD_BYTES:
                     tar.addfile(info, _FixedLengthReader(file, info.size, give_up))
                     return True
                 content = b"".join(trees.pieces(file, info.size)) if info.size else b""

@@ -67,7 +67,7 @@ def bytes_on_disk(
                 if (status.st_dev, status.st_ino) in linked:
                     continue
                 linked.add((status.st_dev, status.st_ino))
-            total += max(status.st_blocks * 512, trees.SMALLEST)
+            total += max(status.st_blocks * 512, trees.MIN_ENTRY_BYTES)
     return total
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from common.trees import SMALLEST
+from common.trees import MIN_ENTRY_BYTES
 from sandbox.errors import BackendError
 from sandbox.limits import MIB
 
@@ -30,7 +30,7 @@ def mount(home: Path, disk_bytes: int | None) -> None:
     length = disk_bytes + disk_bytes // 20 + _SPARE_BYTES
     with image.open("wb") as file:
         file.truncate(length)
-    inodes = max(disk_bytes // SMALLEST, 1024)
+    inodes = max(disk_bytes // MIN_ENTRY_BYTES, 1024)
     options = ["-O", "^has_journal", "-E", "lazy_itable_init=1,nodiscard", "-m", "0", "-N", str(inodes)]
     for command in (
         ["mkfs.ext4", "-q", "-F", *options, str(image)],

@@ -19,7 +19,7 @@ def test_lines_by_the_million(hostile: Hostile, monkeypatch: pytest.MonkeyPatch)
     If the orchestrator came too late, the backstop would end the run instead. It would be lost, and begin anew.
     """
     monkeypatch.setattr(containers, "BACKSTOP_SECONDS", 3.0)
-    monkeypatch.setattr(follow, "LINES", 20)
+    monkeypatch.setattr(follow, "LINES_PER_CALL", 20)
     monkeypatch.setattr(follow, "MAX_LINES", 50)
     lines: list[str] = []
 

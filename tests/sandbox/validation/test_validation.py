@@ -161,12 +161,12 @@ def test_one_at_a_time(opened: Callable[..., RunServices], check: ScriptedCheck)
     check.open.clear()
     with ThreadPoolExecutor(12) as pool:
         asked = [pool.submit(ask, services) for _ in range(12)]
-        until(lambda: sum(each.done() for each in asked) == 12 - (service.WAITING + 1))
+        until(lambda: sum(each.done() for each in asked) == 12 - (service.MAX_WAITING + 1))
         check.open.set()
         codes = [each.result().status_code for each in asked]
     assert check.most_at_once == 1
     assert set(codes) == {200, 429}
-    assert codes.count(200) == service.WAITING + 1
+    assert codes.count(200) == service.MAX_WAITING + 1
 
 
 def test_a_file_that_is_too_large(opened: Callable[..., RunServices], check: ScriptedCheck) -> None:

@@ -77,14 +77,14 @@ def test_files_are_as_old_as_they_were(home: Path, agent: Agent, tmp_path: Path)
     assert times == [2e9, 1.75e9 + 0.25, -5]
 
 
-@pytest.mark.parametrize("whole", [checkpoint.WHOLE, 1])
+@pytest.mark.parametrize("whole", [checkpoint.MAX_REREAD_BYTES, 1])
 @pytest.mark.parametrize("order", [sorted, lambda names: sorted(names, reverse=True)])
 def test_a_database_in_use_is_restored_as_of_one_moment(
     home: Path, agent: Agent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, whole: int, order: Any
 ) -> None:
     """Its agent commits and moves the log into the database when it has been read, or its log."""
     database = home / ".session" / "db"
-    monkeypatch.setattr(checkpoint, "WHOLE", whole)
+    monkeypatch.setattr(checkpoint, "MAX_REREAD_BYTES", whole)
     monkeypatch.setattr(os, "scandir", _ordered(order))
     pieces = trees.pieces
     with contextlib.closing(sqlite3.connect(database, isolation_level=None)) as writer:

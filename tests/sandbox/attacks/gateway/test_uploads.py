@@ -61,7 +61,7 @@ def test_uploads_by_the_dozen(tmp_path: Path) -> None:
     with RunServices(tmp_path, checker=check, validation_limits=ValidationLimits()) as services:
         with ThreadPoolExecutor(12) as pool:
             asked = [pool.submit(ask, services) for _ in range(12)]
-            until(lambda: sum(each.done() for each in asked) == 12 - service.WAITING - 1)
+            until(lambda: sum(each.done() for each in asked) == 12 - service.MAX_WAITING - 1)
             assert len(list((tmp_path / RECORDS).glob("upload-*"))) == 1
             check.open.set()
         assert {each.result().status_code for each in asked} == {200, 429}
