@@ -17,7 +17,7 @@ from competitions.scoring.cells import strings, texts
 from competitions.scoring.errors import InvalidSubmission
 from competitions.scoring.metrics.rle_columns import RleMasks, parse_column
 from competitions.scoring.metrics.rle_masks import RleMask
-from competitions.tables.csv_blocks import NUMERALS, characters_of
+from competitions.tables.type_inference import NUMERALS, characters_of
 
 if TYPE_CHECKING:
     import pyarrow as pa

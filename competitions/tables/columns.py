@@ -25,17 +25,15 @@ from competitions.tables import pieces
 from competitions.tables.arrays import MANY, text_of, whole
 from competitions.tables.csv_blocks import (
     UnsupportedCsv,
-    infer_column,
-    is_ordinary,
     require_no_mark,
     require_plain_quotes,
     require_plain_rows,
     require_utf8,
     row_ends,
 )
-from competitions.tables.csv_types import inference_rows
 from competitions.tables.parts import Parts
 from competitions.tables.pieces import Buffers, Piece
+from competitions.tables.type_inference import infer_column, inference_rows, is_ordinary
 
 if TYPE_CHECKING:
     import pandas as pd

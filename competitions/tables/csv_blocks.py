@@ -7,18 +7,18 @@ with unusual syntax (`UnsupportedCsv`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pyarrow import csv
 
-from competitions.tables.arrays import text_of, whole
+from competitions.tables.arrays import whole
+from competitions.tables.type_inference import infer_column
 
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
@@ -27,29 +27,12 @@ _PIECE = 8 << 20
 _LONGEST_ROW = 64 << 20  # a row with more bytes is taken for the effect of a stray quote
 _NEWLINE, _RETURN, _QUOTE = b'\n\r"'
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-MISSING = ["#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA"]
-MISSING += ["NULL", "NaN", "None", "n/a", "nan", "null"]
-"""Texts that pandas reads as missing values, as documented for `read_csv`, besides the empty one."""
-NUMERALS = b"0123456789.-+eE"
-"""Bytes of numbers in the usual spellings: not `nan`, `1_0` and others."""
-_NUMERIC = np.zeros(256, dtype=bool)
-_NUMERIC[list(NUMERALS)] = True
-_FRACTIONAL = np.zeros(256, dtype=bool)
-_FRACTIONAL[list(b".eE")] = True
 _BEFORE_QUOTE = np.zeros(256, dtype=bool)
 _BEFORE_QUOTE[list(b'\n",')] = True
 _AFTER_QUOTE = np.zeros(256, dtype=bool)
 _AFTER_QUOTE[list(b'\n",\r')] = True
 PART = 1 << 19
 """Bytes that are compared at a time, so that the result stays in the processor's cache."""
-WHOLE_DIGITS = 18
-"""Whole numbers with at most this many digits fit 64 bits."""
-_LONGEST_MISSING = max(map(len, MISSING))
-_SAMPLE = 1 << 12  # characters that are inspected first, because most columns of text begin with text
-FLOAT_DIGITS = 100
-"""Characters of a float from which it is left to pandas."""
-_ORDINARY = 16  # characters of a float with at most 15 digits and a point
-_WITNESSES = 50  # number of values inspected to decide that a column is text
 
 
 class UnsupportedCsv(Exception):
@@ -79,7 +62,7 @@ class Plan:
         return cls(tuple(columns), frozenset(texts), bool(options.get("keep_default_na", True)))
 
 
-class Piece(NamedTuple):
+class BlockPiece(NamedTuple):
     """The text of some rows: of the block with this number, from 0, which may have more than these."""
 
     text: bytes
@@ -87,7 +70,7 @@ class Piece(NamedTuple):
     whole: bool
 
 
-def cut(stream: IO[bytes], rows: int, most: int) -> Iterator[Piece]:
+def cut(stream: IO[bytes], rows: int, most: int) -> Iterator[BlockPiece]:
     """Yield the text of a CSV without its header, in blocks of `rows` rows (the last one may have fewer).
 
     A block of more than `most` bytes comes in pieces of about as many.
@@ -111,7 +94,7 @@ def cut(stream: IO[bytes], rows: int, most: int) -> Iterator[Piece]:
             require_plain_rows(waiting, np.concatenate([[0], found[: header + len(block) - 1]]))
             stop = int(block[-1])
             complete = len(block) == left or not piece
-            yield Piece(bytes(memoryview(waiting)[start:stop]), number, complete and left == rows)
+            yield BlockPiece(bytes(memoryview(waiting)[start:stop]), number, complete and left == rows)
             number, left = (number + 1, rows) if complete else (number, left - len(block))
             del waiting[:stop]
             found, header = found[header + len(block) :] - stop, False
@@ -226,114 +209,6 @@ def count_of(text: bytes | bytearray, wanted: int, start: int, end: int) -> int:
     return sum(
         int(np.count_nonzero(characters[place : place + PART] == wanted)) for place in range(0, len(characters), PART)
     )
-
-
-def infer_column(strings: pa.StringArray, is_text: bool, missing: bool) -> pa.Array | None:
-    """The strings as int64, double or string with nulls, as pandas would infer them; None if only pandas can tell.
-
-    Args:
-        strings: the cells as they are in the file, without the quotes around them.
-        is_text: whether the column is read as text whatever it contains.
-        missing: whether pandas' default names of missing values, such as `NA`, count as missing.
-    """
-    lengths = pc.binary_length(strings).to_numpy()
-    numbers = None if is_text else _numbers(strings, lengths, lengths == 0, missing)
-    if numbers is not None:
-        return numbers
-    if missing:
-        absent = pa.array(lengths == 0)
-        if len(lengths) and lengths.min() <= _LONGEST_MISSING:
-            absent = pc.or_(absent, pc.is_in(strings, pa.array(MISSING)))
-        if pc.any(absent).as_py():
-            strings = pc.if_else(absent, pa.scalar(None, pa.string()), strings)
-    if is_text:
-        return strings
-    if strings.null_count == len(strings):
-        return pa.nulls(len(strings), pa.float64())
-    if strings.null_count:
-        filled = pc.fill_null(strings, "")
-        numbers = _numbers(filled, pc.binary_length(filled).to_numpy(), absent.to_numpy(zero_copy_only=False), missing)
-        if numbers is not None:
-            return numbers
-    return strings if surely_text(strings) else None
-
-
-def _numbers(
-    strings: pa.StringArray, lengths: NDArray[np.int32], absent: NDArray[np.bool_], missing: bool
-) -> pa.Array | None:
-    """The strings as whole numbers or floats; None if they may be something else."""
-    characters = characters_of(strings)
-    gaps = bool(absent.any())
-    if not len(characters) or (gaps and not missing):
-        return None
-    if not _NUMERIC[characters[:_SAMPLE]].all():
-        return None
-    digits = _are_digits(characters)
-    whole = digits or (not _FRACTIONAL[characters[:_SAMPLE]].any() and not _fractional(characters))
-    longest = int(lengths.max())
-    if longest > (WHOLE_DIGITS if whole else FLOAT_DIGITS):
-        return None
-    if gaps:
-        strings = pc.if_else(pa.array(absent), pa.scalar(None, pa.string()), strings)
-    # pandas drops the sign of zero where it takes a column for whole numbers; Arrow reads hexadecimal ones.
-    if whole and not digits and _has_any(characters.tobytes(), (b"-0", b"x", b"X")):
-        return None
-    try:
-        if whole and not gaps:
-            return strings.cast(pa.int64())
-        floats = strings.cast(pa.float64())
-    except pa.ArrowInvalid:
-        return None
-    # In float columns, pandas has special rules for whole numbers beyond 64 bits and numbers outside the float range.
-    # Arrow reads `nan` and `inf` as well.
-    values = (floats.drop_null() if gaps else floats).to_numpy()
-    largest = max(-values.min(), values.max())
-    large = not np.isfinite(largest) or (longest > WHOLE_DIGITS and largest >= 10.0 ** (WHOLE_DIGITS - 1))
-    return None if large else floats
-
-
-def _has_any(text: bytes, wanted: Iterable[bytes]) -> bool:
-    """Whether one of these is in the text. To look for one byte first is ten times faster where it does not occur."""
-    return any(text.find(each[:1]) >= 0 and each in text for each in wanted)
-
-
-def is_ordinary(strings: pa.StringArray) -> bool:
-    """Whether pandas' ordinary converter gives the nearest float of every cell, each a number or missing.
-
-    It multiplies or divides the number that the digits make by a power of ten (`precise_xstrtod`). Both are exact up to
-    15 digits without an exponent, so that there is one rounding.
-    """
-    longest = pc.max(pc.binary_length(strings)).as_py() or 0
-    return longest <= _ORDINARY and not any(mark in text_of(strings).tobytes() for mark in (b"e", b"E"))
-
-
-def _are_digits(characters: NDArray[np.uint8]) -> bool:
-    """Whether there is nothing but digits. Unlike comparisons of all characters, it needs no memory for results."""
-    return bool(characters.max() <= ord("9") and characters.min() >= ord("0"))
-
-
-def _fractional(characters: NDArray[np.uint8]) -> bool:
-    """Whether there is a point or an exponent."""
-    return bool((characters == ord(".")).any() or (characters | np.uint8(32) == ord("e")).any())
-
-
-def surely_text(strings: pa.StringArray) -> bool:
-    """Whether one of the first values is neither a number nor a boolean for any parser."""
-    known = strings if not strings.null_count else strings.drop_null()
-    for value in known[:_WITNESSES].to_pylist():
-        if "_" in value:  # Python's `float` accepts underscores between digits, pandas does not
-            return True
-        try:
-            float(value)
-        except ValueError:
-            if value.strip().lower() not in ("true", "false"):
-                return True
-    return False
-
-
-def characters_of(texts: pa.Array) -> NDArray[np.uint8]:
-    """The bytes of all texts, one after the other."""
-    return np.frombuffer(text_of(texts), np.uint8)
 
 
 def frame(columns: Mapping[str, pa.Array]) -> pd.DataFrame:

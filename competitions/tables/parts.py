@@ -14,7 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from competitions.tables.arrays import offsets_of, text_of
-from competitions.tables.csv_blocks import surely_text
+from competitions.tables.type_inference import surely_text
 
 _SPARE = 1.02  # more than what the first part lets expect
 _LEAST = 1 << 16

@@ -28,7 +28,7 @@ from competitions.preparing.download import Download
 from competitions.preparing.tables.scratch_rows import Rows, ScratchRows
 from competitions.tables import csv_blocks, csv_text
 from competitions.tables.arrays import offsets_of, text_of
-from competitions.tables.csv_types import Types, inference_rows
+from competitions.tables.type_inference import Types, inference_rows
 
 _MOST = 4 << 20  # bytes of rows that are formatted together
 _AHEAD = 32 << 20  # bytes of text waiting to be formatted
@@ -144,7 +144,7 @@ class _Formatted:
                 bounded.read_since = 0
                 yield block
 
-    def _parsed(self, plan: csv_blocks.Plan, piece: csv_blocks.Piece, types: Types, keep: list[str]) -> _Block:
+    def _parsed(self, plan: csv_blocks.Plan, piece: csv_blocks.BlockPiece, types: Types, keep: list[str]) -> _Block:
         columns = csv_blocks.parse(piece.text, plan)
         if columns is not None and not types.mixed:
             # Without quotes no cell has a character that is quoted: each would end the cell or the row.
