@@ -1,8 +1,8 @@
 """COCO-style metadata for Herbarium and iNaturalist, whose test sets are drawn category by category.
 
 Besides categories and licences, a document has the parallel lists `annotations` and `images`: the k-th annotation
-describes the k-th image. A pair is one of each. The largest document (Herbarium 2021 with 2.3 million pairs) takes
-about 2 GB of memory; documents derived from it share its records.
+describes the k-th image. A pair is an annotation and its image. The largest document (Herbarium 2021 with 2.3 million
+pairs) takes about 2 GB of memory; documents derived from it share its records.
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ def hold_out_by_category(
     `holdout.hold_out` draws the share `test_size` of each category. Of a category with fewer than `few` pairs, only the
     last pair goes to the test part, or none if there is just one.
 
-    The order of the test pairs depends on the `secret` of each, see `secret_random`. Without one it is always the same
-    for the same numbers of pairs, so that whoever knows these knows the category of each test pair.
+    The order of the test pairs depends on the `secret` of each pair, see `secret_random`. Without secrets, the order is
+    always the same for the same numbers of pairs, so anybody who knows these knows the category of each test pair.
     """
     train: list[Pair] = []
     test: list[Pair] = []
@@ -85,9 +85,9 @@ def hold_out_by_category(
 
 
 @cache  # the drawn positions depend only on the number of pairs
-def _positions(count: int, test_size: float, few: int) -> tuple[list[int], list[int]]:
+def _positions(count: int, test_size: float, few_pairs: int) -> tuple[list[int], list[int]]:
     positions = list(range(count))
-    if count >= few:
+    if count >= few_pairs:
         return hold_out(positions, test_size)
     return (positions[:-1], positions[-1:]) if count > 1 else (positions, [])
 

@@ -36,9 +36,9 @@ class Content:
 
     pieces: Callable[[], Iterable[bytes]]
     among: Pass | None = None
-    """The pass that computes it and others: several of these are written together."""
+    """The pass that computes this content and others, if there is one: these are written together."""
     number: int = 0
-    """Its number in this pass."""
+    """The number of this content in the pass."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,16 +52,16 @@ class Pass:
     run: Callable[[], Iterable[tuple[int, bytes]]]
 
     def contents(self, count: int) -> list[Content]:
-        """The contents, of which each can also be written alone."""
+        """The contents. Each of them can also be written alone."""
 
         def one(number: int) -> Iterator[bytes]:
-            return (piece for of, piece in self.run() if of == number)
+            return (data for owner, data in self.run() if owner == number)
 
         return [Content(partial(one, number), self, number) for number in range(count)]
 
 
 class Copy(NamedTuple):  # a frozen dataclass takes three times as long to create, and there can be a million
-    """A file with the bytes of one member of the download."""
+    """A file that has the bytes of one member of the download."""
 
     member: Member
 
@@ -107,10 +107,12 @@ class Tree:
         if path in self.operations:
             raise BadCompetition(f"{self.part}/{path} is declared twice")
         if why := names.problem(path):
-            told = f"{names.shown(path)} cannot be a file of {self.part}/: it {why}"
+            refusal = f"{names.shown(path)} cannot be a file of {self.part}/: it {why}"
             if isinstance(operation, Copy):  # the name is most likely that of the member
-                raise DownloadError(f"{told}; download it again if it is damaged, else rename or omit it in prepare.py")
-            raise BadCompetition(f"{told}; rename or omit it")
+                raise DownloadError(
+                    f"{refusal}; download it again if it is damaged, else rename or omit it in prepare.py"
+                )
+            raise BadCompetition(f"{refusal}; rename or omit it")
         self.operations[path] = operation
 
     def table(self, path: str, frames: pd.DataFrame | Iterable[pd.DataFrame], **options: Any) -> None:
@@ -190,16 +192,16 @@ class Tree:
 
 @dataclass
 class LeftOut:
-    """Training data that an edition leaves out because the test set has the same, for the record of the dataset."""
+    """Training data that an edition leaves out because the test set has the same data, for the dataset's record."""
 
     issue: str
-    """The known issue that this mends."""
+    """The known issue that this fixes."""
     what: str
     """What is counted, in the plural, such as "images"."""
     count: int
-    """How many are left out. Where a table is written as a stream, the number is complete after that."""
+    """How many are left out. If a table is written as a stream, the number is complete after that."""
     of: int
-    """How many there were."""
+    """How many there were before."""
 
 
 @dataclass

@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 N = TypeVar("N", bound=tuple[Any, ...])
-_LONG = 19  # digits from which on a number may not fit 64 bits
+_LONG_DIGITS = 19  # a number with as many digits may not fit 64 bits
 _DIGITS = bytes.maketrans(b"123456789", b"0" * 9)
 _BLOCK = 1 << 20
-_SMALL_TABLE = 1 << 15  # bytes that pandas reads as fast
+_SMALL_TABLE_BYTES = 1 << 15  # pandas reads tables up to this size as fast
 
 
 class Member(NamedTuple):
@@ -49,7 +49,7 @@ class Member(NamedTuple):
 
 
 def named_tuples(kind: type[N], *columns: Iterable[Any]) -> Iterator[N]:
-    """Named tuples with the values of these columns, as many as the shortest has, without a call of `kind` for each.
+    """Named tuples with the values of these columns, as many as the shortest has, created without calls of `kind`.
 
     >>> list(named_tuples(Member, ["", ""], ["a", "b"], [1, 2]))
     [Member(archive='', name='a', size=1), Member(archive='', name='b', size=2)]
@@ -79,7 +79,7 @@ class Download:
 
     @property
     def _root(self) -> Download:
-        return self._outermost or self  # no reference to itself, so that its files are closed when nobody has it
+        return self._outermost or self  # an attribute that refers to itself would keep its files open
 
     @classmethod
     def open(cls, location: str) -> Download:
@@ -118,11 +118,11 @@ class Download:
 
     def glob(self, pattern: str) -> list[str]:
         """Names that match `pattern`, in which `*` does not match a `/`; sorted by code point."""
-        wanted = pattern.split("/")
-        fixed = "/".join(wanted[: next((i for i, part in enumerate(wanted) if set(part) & set("*?[")), len(wanted))])
+        parts = pattern.split("/")
+        fixed = "/".join(parts[: next((i for i, part in enumerate(parts) if set(part) & set("*?[")), len(parts))])
         pool = self.names(fixed) if fixed and fixed != pattern else self._names
-        matches = [re.compile(fnmatch.translate(part)).match for part in wanted]
-        depth = len(wanted)
+        matches = [re.compile(fnmatch.translate(part)).match for part in parts]
+        depth = len(parts)
         return [
             name
             for name in pool
@@ -133,8 +133,8 @@ class Download:
     def folders(self, folder: str = "") -> list[str]:
         """Names of the folders directly below `folder` that contain files, sorted by code point."""
         start = len(folder.rstrip("/")) + 1 if folder else 0
-        below = (name[start:].partition("/") for name in self.names(folder))
-        return sorted({first for first, slash, _ in below if slash})
+        split_names = (name[start:].partition("/") for name in self.names(folder))
+        return sorted({top for top, slash, _ in split_names if slash})
 
     def __contains__(self, name: str) -> bool:
         return name in self.container.sizes
@@ -147,12 +147,12 @@ class Download:
         return Member(self._archive, name, size or 0)
 
     def files(self, names: Iterable[str]) -> list[Member]:
-        """The files with these names. Of many, this takes half the time of as many calls of `file`."""
+        """The files with these names. For many names, this takes half the time of as many calls of `file`."""
         names = list(names)
         try:
             sizes = list(map(self.container.sizes.__getitem__, names))
         except KeyError:
-            return [self.file(name) for name in names]  # which says what is missing
+            return [self.file(name) for name in names]  # this raises the error that names the missing file
         return list(named_tuples(Member, repeat(self._archive), names, sizes))
 
     def tree(self, folder: str) -> Iterator[tuple[str, Member]]:
@@ -211,7 +211,7 @@ class Download:
         """The table in `name`, read by `pandas.read_csv` with exact ("round_trip") floats and the given `options`.
 
         ``float_precision=None`` selects pandas' default parser, with which some published files were created.
-        With ``texts="arrow"`` columns of text may be Arrow's: it is faster and takes less memory where long texts are
+        With ``texts="arrow"`` columns of text may be Arrow's, which is faster and takes less memory if long texts are
         only passed on.
         """
         import pandas as pd
@@ -221,7 +221,7 @@ class Download:
             del options["keep_default_na"]
 
         rules = None
-        if self._size(name) > _SMALL_TABLE:
+        if self._size(name) > _SMALL_TABLE_BYTES:
             from competitions.tables import columns
 
             rules = columns.Rules.of(options)
@@ -241,7 +241,7 @@ class Download:
     def read_parquet(self, name: str, columns: list[str] | None = None) -> Iterator[pd.DataFrame]:
         """Yield the Parquet table in `name`, or some of its columns, in frames of at most a million rows.
 
-        For tables that do not fit in memory: pages are only read when they are needed.
+        This is for tables that do not fit in memory: pages are only read when they are needed.
         """
         import pyarrow.parquet as pq
 
@@ -266,10 +266,10 @@ class Download:
 
 
 def has_long_number(content: bytes) -> bool:
-    """Whether 19 digits follow one another. Comparing them as zeros is ten times as fast as a regular expression.
+    """Whether the content has 19 consecutive digits. Replacing digits by zeros is ten times as fast as a regex.
 
     >>> has_long_number(b"[1234567890123456789]"), has_long_number(b"[123456789012345678, 9]")
     (True, False)
     """
-    blocks = (content[start : start + _BLOCK + _LONG - 1] for start in range(0, len(content), _BLOCK))
-    return any(b"0" * _LONG in block.translate(_DIGITS) for block in blocks)
+    blocks = (content[start : start + _BLOCK + _LONG_DIGITS - 1] for start in range(0, len(content), _BLOCK))
+    return any(b"0" * _LONG_DIGITS in block.translate(_DIGITS) for block in blocks)

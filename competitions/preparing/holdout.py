@@ -22,8 +22,8 @@ def hold_out(
 ) -> tuple[Rows, Rows]:
     """Split a frame, list or array at random into (train, test), as scikit-learn's ``train_test_split`` does.
 
-    The published test sets are drawn with it. It is written out here because they must stay the same with any version
-    of scikit-learn, whose import takes a process longer than most splits.
+    The published test sets were drawn with that function. The algorithm is repeated here because test sets must stay
+    the same with any version of scikit-learn, and because importing scikit-learn takes longer than most splits.
 
     `test_size` is a share (the test part has ceil(share * n) rows) or an absolute count; `train_size` likewise, rounded
     down. One of them can be left out: it gets the remaining rows. Both parts are in shuffled order, and a frame keeps
@@ -34,33 +34,33 @@ def hold_out(
     """
     import numpy as np
 
-    held_out, kept = _sizes(len(rows), test_size, train_size)
+    test_count, train_count = _sizes(len(rows), test_size, train_size)
     order = np.random.RandomState(seed).permutation(len(rows))
-    return _take(rows, order[held_out : held_out + kept]), _take(rows, order[:held_out])
+    return _take(rows, order[test_count : test_count + train_count]), _take(rows, order[:test_count])
 
 
 def _sizes(count: int, test_size: float | None, train_size: float | None) -> tuple[int, int]:
     """The numbers of rows of the test part and of the training part."""
     if test_size is None and train_size is None:
         raise ValueError("hold_out needs the size of one part")
-    held_out, kept = _count(test_size, count, math.ceil), _count(train_size, count, math.floor)
-    held_out = count - kept if test_size is None else held_out
-    kept = count - held_out if train_size is None else kept
+    test_count, train_count = _count(test_size, count, math.ceil), _count(train_size, count, math.floor)
+    test_count = count - train_count if test_size is None else test_count
+    train_count = count - test_count if train_size is None else train_count
     shares = sum(size for size in (test_size, train_size) if isinstance(size, float))
-    if held_out < 1 or kept < 1 or held_out + kept > count or shares > 1:
+    if test_count < 1 or train_count < 1 or test_count + train_count > count or shares > 1:
         raise ValueError(f"{count} rows cannot be split with test_size={test_size} and train_size={train_size}")
-    return held_out, kept
+    return test_count, train_count
 
 
 def _count(size: float | None, count: int, rounded: Callable[[float], int]) -> int:
-    """The rows that a share of `count` rows, or a number of rows, is; 0 for None."""
+    """The number of rows for a share of `count` rows or for an absolute count; 0 for None."""
     return rounded(size * count) if isinstance(size, float) else int(size or 0)
 
 
-def _take(rows: Any, places: Any) -> Any:
+def _take(rows: Any, positions: Any) -> Any:
     if hasattr(rows, "iloc"):
-        return rows.take(places)
-    return rows[places] if hasattr(rows, "shape") else [rows[place] for place in places]
+        return rows.take(positions)
+    return rows[positions] if hasattr(rows, "shape") else [rows[position] for position in positions]
 
 
 def hold_out_by(
@@ -92,19 +92,19 @@ def hold_out_groups(
 
 
 def secret_random(*secrets: Iterable[Any]) -> Random:
-    """A generator for what agents must not work out again, such as the order of test rows, seeded by a hash of secrets.
+    """A generator for what agents must not reconstruct, such as the order of test rows, seeded by a hash of secrets.
 
-    With a constant seed, whoever knows the code and the number of rows knows which place each test row has in Kaggle's
-    table, and with it the label where that table is sorted by label. `secrets` are values of which agents do not know
-    which row has which: names and labels of the test rows, or sizes of their files, in the order of the download. The
-    same download always gives the same generator.
+    With a constant seed, anybody who knows the code and the number of rows knows the position of each test row in
+    Kaggle's table, and its label if that table is sorted by label. `secrets` are values that agents cannot assign to
+    rows: names and labels of the test rows, or sizes of their files, in the order of the download. The same download
+    always gives the same generator.
 
     >>> secret_random(["a7", "b3"]).random() == secret_random(["a7", "b3"]).random()
     True
     >>> secret_random(["a7", "b3"]).random() == secret_random(["b3", "a7"]).random()
     False
     """
-    values = repr([[str(value) for value in each] for each in secrets])
+    values = repr([[str(value) for value in column] for column in secrets])
     return Random(hashlib.sha256(values.encode()).hexdigest())  # 256 bits cannot be tried out
 
 
@@ -117,9 +117,9 @@ def shuffled(rows: pd.DataFrame, *secrets: Iterable[Any]) -> pd.DataFrame:
 def anonymous(rows: pd.DataFrame, column: str, name: str, *secrets: Iterable[Any]) -> pd.DataFrame:
     """Shuffle the rows and rename them: `column` gets the pattern `name` filled with 0, 1, 2, ...
 
-    Index labels stay with the rows, so the old names are ``rows.loc[result.index, column]``. Used if the old names and
-    their labels are publicly known: neither the new names nor the new order reveal the old names. `secrets` are needed
-    where the cells can be guessed, see `shuffled`.
+    Index labels stay with the rows, so the old names are ``rows.loc[result.index, column]``. The function is for names
+    whose labels are publicly known: neither the new names nor the new order reveal the old names. `secrets` are needed
+    if the cells can be guessed, see `shuffled`.
 
     >>> import pandas as pd
     >>> anonymous(pd.DataFrame({"id": ["a7", "b3", "c9"], "y": [7, 3, 9]}), "id", "test_{}")
@@ -128,8 +128,8 @@ def anonymous(rows: pd.DataFrame, column: str, name: str, *secrets: Iterable[Any
     0  test_1  7
     1  test_2  3
     """
-    new = [name.format(number) for number in range(len(rows))]
-    return shuffled(rows, *secrets).assign(**{column: new})
+    new_names = [name.format(number) for number in range(len(rows))]
+    return shuffled(rows, *secrets).assign(**{column: new_names})
 
 
 def one_hot(labels: pd.Series, classes: Sequence[Any]) -> pd.DataFrame:

@@ -1,6 +1,6 @@
-"""Images encoded anew, so that a hash of their bytes does not find them among Kaggle's files.
+"""Images that are encoded again, so that a hash of their bytes does not find them among Kaggle's files.
 
-The picture stays recognisable, so this is no protection from a comparison of what the images show.
+The picture stays recognisable, so this does not protect from comparing what the images show.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
     from competitions.preparing.download import Download, Member
 
 PARAMETER = "test_image_quality"
-"""The parameter of prepare.py that asks for it: a quality of JPEG from 1 to 95; null leaves images as they are."""
+"""The parameter of prepare.py for this: a quality of JPEG from 1 to 95; null leaves images unchanged."""
 
 Encode = Callable[["Download", str, str, int], Iterator[bytes]]
 
 
 def encode_anew(tree: Tree, prefix: str, encode: Encode, download: Download, quality: int | None) -> None:
-    """Have all images whose path begins with `prefix`, or that are in an archive there, encoded with this quality.
+    """Declare that all images below `prefix`, and those in archives there, are encoded with this quality.
 
-    `encode` is `encoded`, as prepare.py imports it: workers find it there.
+    `encode` is the function `encoded` as prepare.py imports it, because workers look it up there.
     """
     if quality is None:
         return
@@ -34,9 +34,9 @@ def encode_anew(tree: Tree, prefix: str, encode: Encode, download: Download, qua
 
 
 def encoded(download: Download, archive: str, name: str, quality: int) -> Iterator[bytes]:
-    """An image of the download, encoded with a quality of JPEG, in the format that it had; without its metadata.
+    """An image of the download, encoded with a quality of JPEG, in its own format and without its metadata.
 
-    Deterministic for a version of Pillow. A format without loss gets the pixels that JPEG leaves.
+    The result is the same for the same version of Pillow. A lossless format gets the pixels after JPEG encoding.
     """
     from PIL import Image
 
@@ -46,8 +46,8 @@ def encoded(download: Download, archive: str, name: str, quality: int) -> Iterat
     if image.format == "JPEG":
         yield lossy
         return
-    with Image.open(io.BytesIO(lossy)) as again:
-        yield _saved(again.convert(image.mode), str(image.format))
+    with Image.open(io.BytesIO(lossy)) as decoded:
+        yield _saved(decoded.convert(image.mode), str(image.format))
 
 
 def _anew(operation: Operation, encode: Encode, download: Download, quality: int) -> Operation:

@@ -11,8 +11,8 @@ from competitions.errors import DownloadError
 from competitions.preparing.download import Download
 
 Record = dict[str, Any]
-_PIECE = 1 << 20
-_LONGEST = 64 << 20  # characters within which the first record ends
+_CHUNK_CHARACTERS = 1 << 20
+_MAX_RECORD_CHARACTERS = 64 << 20  # the first record must end within them
 
 
 def read_records(download: Download, name: str) -> list[Record]:
@@ -24,15 +24,15 @@ def read_records(download: Download, name: str) -> list[Record]:
 
 
 def first_record(download: Download, name: str) -> Record:
-    """The first record in `name`. Little more is read, so it suits large files of which only the fields are needed."""
+    """The first record in `name`. Little more is read: this suits large files of which only the fields are needed."""
     return _first_record(download, name)
 
 
 def _first_record(download: Download, name: str) -> Record:
     for _, file in download.container.stream([name]):
         text, reader = "", io.TextIOWrapper(file, "utf-8")
-        while len(text) < _LONGEST and (piece := reader.read(_PIECE)):
-            text += piece
+        while len(text) < _MAX_RECORD_CHARACTERS and (chunk := reader.read(_CHUNK_CHARACTERS)):
+            text += chunk
             try:
                 record: Record = json.JSONDecoder().raw_decode(text, text.index("{"))[0]
             except ValueError:  # not complete yet

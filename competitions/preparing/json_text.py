@@ -1,10 +1,10 @@
 """Write large JSON values in pieces, with the same text as ``json.dumps`` and by its C encoder.
 
-``json`` uses the C encoder only for a whole value, and not at all if there is an indent. Here it encodes some elements
-of a list at a time. Records that are alike fill one template: of each field, all values are converted in one go. Of
-others, with an indent, those without nested values are encoded with a separator that contains the line break and the
-blanks, and other elements are encoded one by one and moved to the right: a line break is never part of a string,
-because it is escaped.
+``json`` uses the C encoder only for a whole value, and not at all with an indent. Here the C encoder encodes some
+elements of a list at a time. Records with the same fields fill one template: all values of a field are converted with
+one call. Other records without nested values are, with an indent, encoded with a separator that contains the line
+break and the blanks. Other elements are encoded one by one and indented, which is safe because a line break within a
+string is escaped.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from math import isfinite
 from typing import Any
 
 _NESTED = (dict, list, tuple)
-_PIECE = 1 << 16
-"""Characters that are encoded at a time, about: as many fit into the cache of a processor."""
-_MOST = 1 << 10  # elements of a list, the first of which may be small
+_PIECE_CHARACTERS = 1 << 16
+"""Approximate number of characters that are encoded at a time: they fit into the cache of a processor."""
+_MAX_ELEMENTS = 1 << 10  # elements that are encoded at a time: the first elements of a list may be small
 
 
 def pieces(value: Any, encoder: json.JSONEncoder) -> Iterator[str]:
@@ -41,14 +41,14 @@ def pieces(value: Any, encoder: json.JSONEncoder) -> Iterator[str]:
 
 
 def _in_blocks(elements: list[Any], text_of: Callable[[list[Any]], str], separator: str) -> Iterator[str]:
-    """Yield the text of several elements at a time, as many as make a piece if they are like those before them."""
+    """Yield the text of several elements at a time: as many as make a piece, judged by the size of the last ones."""
     start, count = 0, 1
     while start < len(elements):
         block = elements[start : start + count]
         text = text_of(block)
         yield separator + text if start else text
         start += len(block)
-        count = min(max(1, len(block) * _PIECE // max(1, len(text))), 2 * count, _MOST)
+        count = min(max(1, len(block) * _PIECE_CHARACTERS // max(1, len(text))), 2 * count, _MAX_ELEMENTS)
 
 
 def _indented(value: Any, encoder: json.JSONEncoder, level: int = 0) -> Iterator[str]:
@@ -63,11 +63,11 @@ def _indented(value: Any, encoder: json.JSONEncoder, level: int = 0) -> Iterator
         yield pad + "}"
     elif isinstance(value, list) and value and level < 2:
         flat = _flat_encoder(encoder, deeper + (step if isinstance(step, str) else " " * step))
-        inner = flat.item_separator[len(encoder.item_separator) :]
+        line_break = flat.item_separator[len(encoder.item_separator) :]
         between = encoder.item_separator + deeper
 
         def text_of(block: list[Any]) -> str:
-            texts = _alike(block, encoder, "{" + inner, flat.item_separator, deeper + "}")
+            texts = _alike(block, encoder, "{" + line_break, flat.item_separator, deeper + "}")
             if texts is not None:
                 return between.join(texts)
             if not _all_flat(block):
@@ -75,8 +75,8 @@ def _indented(value: Any, encoder: json.JSONEncoder, level: int = 0) -> Iterator
             records = flat.encode(block)[2:-2]
             return (
                 "{"
-                + inner
-                + records.replace(f"}}{flat.item_separator}{{", f"{deeper}}}{between}{{{inner}")
+                + line_break
+                + records.replace(f"}}{flat.item_separator}{{", f"{deeper}}}{between}{{{line_break}")
                 + deeper
                 + "}"
             )
@@ -89,12 +89,12 @@ def _indented(value: Any, encoder: json.JSONEncoder, level: int = 0) -> Iterator
 
 
 def _alike(
-    elements: list[Any], encoder: json.JSONEncoder, before: str, between: str, after: str
+    elements: list[Any], encoder: json.JSONEncoder, opening: str, between: str, closing: str
 ) -> Iterable[str] | None:
     """The texts of records with the same keys in the same order, and with values of one simple type for each key.
 
-    None for other elements. A text begins with `before`, has `between` after each field but the last, and ends with
-    `after`.
+    The result is None for other elements. A text begins with `opening`, has `between` after each field but the last,
+    and ends with `closing`.
     """
     layouts = set(map(tuple, elements)) if set(map(type, elements)) == {dict} else ()
     keys = next(iter(layouts), ())
@@ -110,11 +110,11 @@ def _alike(
         else:
             return None
     order = sorted(range(len(keys)), key=keys.__getitem__) if encoder.sort_keys else range(len(keys))
-    fixed = [encoder.encode(keys[place]) + encoder.key_separator for place in order]
+    fixed = [encoder.encode(keys[index]) + encoder.key_separator for index in order]
     template = "%s".join(
-        text.replace("%", "%%") for text in (before + fixed[0], *(between + each for each in fixed[1:]), after)
+        text.replace("%", "%%") for text in (opening + fixed[0], *(between + field for field in fixed[1:]), closing)
     )
-    return map(template.__mod__, zip(*(columns[place] for place in order), strict=True))
+    return map(template.__mod__, zip(*(columns[index] for index in order), strict=True))
 
 
 def _all_flat(elements: list[Any]) -> bool:

@@ -1,6 +1,6 @@
 """The shared preparation of the English and the Russian text normalization challenge.
 
-The real tables have ten million rows of tokens, which stay in Arrow: two million rows take 0.6 GB of memory.
+The real tables have ten million rows of tokens, which are Arrow arrays: two million rows take 0.6 GB of memory.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ def prepare_language(raw: Download, edition: Edition, language: str) -> Preparat
     train, answers = hold_out_by(tokens, "sentence_id", 0.1)
     out = Preparation()
     if edition == "v2":  # v2 fixes sentences-on-both-sides
-        before, train = train["sentence_id"].nunique(), _without(train, answers)
-        dropped = before - train["sentence_id"].nunique()
-        out.left_out.append(LeftOut("sentences-on-both-sides", "sentences", dropped, before))
+        sentence_count, train = train["sentence_id"].nunique(), _without(train, answers)
+        dropped = sentence_count - train["sentence_id"].nunique()
+        out.left_out.append(LeftOut("sentences-on-both-sides", "sentences", dropped, sentence_count))
     train, answers = map(_renumber, (train, answers))
     ids = answers["sentence_id"].astype(str) + "_" + answers["token_id"].astype(str)
     sample = answers[[]].assign(id=ids, after=answers["before"])
@@ -54,13 +54,13 @@ def _without(train: pd.DataFrame, test: pd.DataFrame) -> pd.DataFrame:
 
 
 def _fingerprints(tokens: pd.DataFrame) -> pd.Series:
-    """A hash of 64 bits for each sentence, by its id: of its tokens and their places, whatever they are read out as."""
+    """A 64-bit hash of each sentence, by its id: of its tokens and their positions, but not of what is read aloud."""
     import numpy as np
     import pandas as pd
 
     codes, words = pd.factorize(tokens["before"])
-    places = pd.util.hash_array(tokens["token_id"].to_numpy(dtype="int64"))
-    mixed = (pd.util.hash_array(np.asarray(words, dtype=object))[codes] | np.uint64(1)) * places
+    hashed_positions = pd.util.hash_array(tokens["token_id"].to_numpy(dtype="int64"))
+    mixed = (pd.util.hash_array(np.asarray(words, dtype=object))[codes] | np.uint64(1)) * hashed_positions
     return pd.Series(mixed, index=tokens.index).groupby(tokens["sentence_id"]).sum()
 
 

@@ -16,8 +16,8 @@ from typing import IO
 from competitions.errors import DownloadError
 from competitions.preparing.download import Download, Member
 
-_HEADER = 12  # length and its CRC
-_LONGEST = 1 << 30  # bytes of a record; a greater length is damage, and would be allocated
+_HEADER_BYTES = 12  # length and its CRC
+_MAX_RECORD_BYTES = 1 << 30  # a greater length means damage; as many bytes would be allocated
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5  # protobuf's wire types
 
 
@@ -44,11 +44,11 @@ def shards(download: Download, names: Iterable[str], to: str) -> Iterator[tuple[
 
 
 def _payloads(file: IO[bytes]) -> Iterator[memoryview]:
-    while header := file.read(_HEADER):
-        if len(header) < _HEADER:
+    while header := file.read(_HEADER_BYTES):
+        if len(header) < _HEADER_BYTES:
             raise EOFError("it ends within a record")
         (length,) = struct.unpack_from("<Q", header)
-        if length > _LONGEST:
+        if length > _MAX_RECORD_BYTES:
             raise ValueError(f"a record of {length:,} bytes")
         payload = file.read(length)
         if len(payload) < length or len(file.read(4)) < 4:
@@ -62,8 +62,8 @@ def _first_bytes(example: memoryview, key: bytes) -> bytes:
             if any(name == key for name in _fields(entry, 1)):
                 for value in _fields(entry, 2):
                     for values in _fields(value, 1):
-                        for first in _fields(values, 1):
-                            return bytes(first)
+                        for content in _fields(values, 1):
+                            return bytes(content)
     raise LookupError(f"a record has no {key.decode()}")
 
 

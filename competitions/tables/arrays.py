@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 MANY = 20
 """Columns of floats of a table from which they are one block of a frame."""
-_BITS = 63  # of a number that is not negative
-_MANY_ROWS = 1 << 22  # rows from which memory counts more than a little time
-_PART = 1 << 16  # numbers at a time, which stay in the processor's cache
+_MAX_KEY_BITS = 63  # bits of a 64-bit number that is not negative
+_MIN_COMPACT_ROWS = 1 << 22  # from this many rows on, an order has 32-bit numbers: less memory, a little more time
+_PART_ROWS = 1 << 16  # numbers processed at a time, so that they stay in the processor's cache
 
 
 def whole(column: pa.ChunkedArray) -> pa.Array:
@@ -38,65 +38,66 @@ def text_of(strings: pa.Array) -> memoryview:
 
 
 def ordered(numbers: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[Any]]:
-    """The places of whole numbers in ascending order, equal ones in the order given, and the sorted numbers.
+    """The positions of whole numbers in ascending order, equal ones in the order given, and the sorted numbers.
 
-    If a number and its place fit into 64 bits, they are sorted as one, which is faster than `argsort`.
+    If a number and its position fit into 64 bits, they are sorted as one number, which is faster than `argsort`.
 
     >>> ordered(np.array([7, 5, 7]))
     (array([1, 0, 2]), array([5, 7, 7]))
     """
-    found = _sorted_with_places(numbers)
-    if found is None:
+    keys = _sorted_with_places(numbers)
+    if keys is None:
         order = np.argsort(numbers, kind="stable")
         return order, numbers[order]
-    both, bits, start = found
-    order = both & ((1 << bits) - 1)
-    both >>= bits
-    ascending = both.view(start.dtype)
+    combined, bits, start = keys
+    order = combined & ((1 << bits) - 1)
+    combined >>= bits
+    ascending = combined.view(start.dtype)
     ascending += start
     return order, ascending.astype(numbers.dtype, copy=False)
 
 
 def order_as(numbers: NDArray[Any], wanted: NDArray[Any]) -> NDArray[Any] | None:
-    """The places of whole numbers in the order of others, which ascend; None if these are not the same numbers.
+    """The positions of whole numbers in the order of `wanted`, which ascends; None if these are not the same numbers.
 
-    Millions of numbers take half of the memory that `ordered` takes, and so do their places, of 32 bits.
+    For millions of numbers, this needs half of the memory of `ordered`, because positions have 32 bits.
 
     >>> order_as(np.array([7, 5, 9]), np.array([5, 7, 9])), order_as(np.array([7, 5]), np.array([5, 8]))
     (array([1, 0, 2]), None)
     """
     if len(numbers) != len(wanted):
         return None
-    found = _sorted_with_places(numbers)
-    if found is None:
+    keys = _sorted_with_places(numbers)
+    if keys is None:
         order, ascending = ordered(numbers)
         return order if np.array_equal(ascending, wanted) else None
-    both, bits, start = found
-    order = np.empty(len(both), np.int32 if _MANY_ROWS <= len(both) < 1 << 31 else np.intp)
-    for place in range(0, len(both), _PART):
-        part = slice(place, place + _PART)
-        order[part] = both[part] & ((1 << bits) - 1)
-        if not np.array_equal((both[part] >> bits).view(start.dtype) + start, wanted[part]):
+    combined, bits, start = keys
+    order = np.empty(len(combined), np.int32 if _MIN_COMPACT_ROWS <= len(combined) < 1 << 31 else np.intp)
+    for first in range(0, len(combined), _PART_ROWS):
+        part = slice(first, first + _PART_ROWS)
+        order[part] = combined[part] & ((1 << bits) - 1)
+        if not np.array_equal((combined[part] >> bits).view(start.dtype) + start, wanted[part]):
             return None
     return order
 
 
 def _sorted_with_places(numbers: NDArray[Any]) -> tuple[NDArray[np.int64], int, NDArray[Any]] | None:
-    """Sorted numbers without the smallest, each followed by the bits of its place; how many these are; the smallest.
+    """Sort numbers together with their positions; None if both have too many bits together.
 
-    None if numbers and places have too many bits together.
+    Returns the differences to the smallest number, each followed by the bits of its position, in ascending order; the
+    number of bits of a position; the smallest number.
     """
     bits = max(len(numbers) - 1, 0).bit_length()
     low, high = (int(numbers.min()), int(numbers.max())) if len(numbers) else (0, 0)
-    if (high - low).bit_length() + bits >= _BITS:
+    if (high - low).bit_length() + bits >= _MAX_KEY_BITS:
         return None
-    wide = np.int64 if numbers.dtype.kind == "i" else np.uint64  # a difference may need more bits
-    start = np.array(low, wide)
-    # One array only: the system clears every new page first.
-    both: NDArray[np.int64] = np.subtract(numbers, start, dtype=wide).view(np.int64)
-    both <<= bits
-    for place in range(0, len(both), _PART):
-        part = both[place : place + _PART]
-        part |= np.arange(place, place + len(part))
-    both.sort()
-    return both, bits, start
+    difference_type = np.int64 if numbers.dtype.kind == "i" else np.uint64  # a difference may need more bits
+    start = np.array(low, difference_type)
+    # There is only one array, because the system clears every new page first.
+    combined: NDArray[np.int64] = np.subtract(numbers, start, dtype=difference_type).view(np.int64)
+    combined <<= bits
+    for first in range(0, len(combined), _PART_ROWS):
+        part = combined[first : first + _PART_ROWS]
+        part |= np.arange(first, first + len(part))
+    combined.sort()
+    return combined, bits, start

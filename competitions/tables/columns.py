@@ -1,8 +1,8 @@
 """Read a CSV file as a frame, column by column, on all cores.
 
 The frame equals that of ``pandas.read_csv(path, float_precision="round_trip")``, or with other options that `Rules`
-knows, or there is none: what is not certain to be the same is left to pandas, which is several times slower. Memory is
-that of the columns read, and of a few pieces of the file.
+knows. A file whose frame might differ is not read here: the caller leaves it to pandas, which is several times slower.
+Memory holds the columns that are read, and a few pieces of the file.
 """
 
 from __future__ import annotations
@@ -42,18 +42,18 @@ Texts = Literal["object", "arrow"]
 """How columns of text are held: as Python strings, or as Arrow's, which take less memory and are faster to compare."""
 
 SMALL = 1 << 15
-"""Bytes of a file from which it is read here. pandas reads shorter ones."""
-_LARGE = 256 << 20
-"""Bytes of a file from which what was needed to read it is returned to the system."""
-_SLACK = 1 << 12  # bytes by which a piece is longer than its share of the file, which ends within a row
-_SHARE = 1 << 20  # bytes of a file that are worth the other cores
+"""Minimum size in bytes of a file that is read here. pandas reads smaller ones."""
+_MIN_RELEASED_BYTES = 256 << 20
+"""Minimum size in bytes of a file after which freed memory is returned to the system."""
+_SLACK_BYTES = 1 << 12  # bytes by which a piece is longer than its share of the file, which ends within a row
+_MIN_PARALLEL_BYTES = 1 << 20  # a file with fewer bytes is read with one core
 _BOOLEANS = pa.array(["True", "TRUE", "true", "False", "FALSE", "false"])
 _TRUE = pa.array(["True", "TRUE", "true"])
 _NUMBERS = ("int8", "int16", "int32", "int64", "float64")
 
 
 class Rules(NamedTuple):
-    """How cells are understood, as options of pandas' `read_csv` say it."""
+    """How cells are interpreted: options of pandas' `read_csv`."""
 
     missing: bool = True
     """Whether empty cells, and texts such as `NA`, are missing values."""
@@ -64,7 +64,7 @@ class Rules(NamedTuple):
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> Rules | None:
-        """The rules that these options say; None if only pandas knows all of them."""
+        """The rules for these options; None if only pandas knows all of them."""
         types, floats = options.get("dtype") or {}, options.get("float_precision")
         if options.keys() - {"float_precision", "keep_default_na", "dtype"} or floats not in (None, "round_trip"):
             return None
@@ -74,7 +74,7 @@ class Rules(NamedTuple):
 
 
 PLAIN = Rules()
-"""Of ``read_csv(path, float_precision="round_trip")``."""
+"""The rules of ``read_csv(path, float_precision="round_trip")``."""
 
 
 def read_table(path: Path, wanted: Collection[str] | None = None) -> pa.Table | None:
@@ -94,24 +94,24 @@ def read_table(path: Path, wanted: Collection[str] | None = None) -> pa.Table | 
         return None
     with path.open("rb") as file:
         commas = file.readline(pieces.PIECE).count(b",")
-        if size < commas * (SMALL // 8):  # wide and short: each column takes its time
+        if size < commas * (SMALL // 8):  # many columns and few rows: the cost of each column dominates
             return None
         file.seek(0)
-        # Each column of each piece takes its time as well, during which other threads wait.
-        count = WORKERS * -(-size // (pieces.PIECE * WORKERS)) if size > max(_SHARE, commas * SMALL) else 1
-        buffers = Buffers(size // count + _SLACK)
+        # Each column of each piece has a cost as well, during which other threads wait.
+        count = WORKERS * -(-size // (pieces.PIECE * WORKERS)) if size > max(_MIN_PARALLEL_BYTES, commas * SMALL) else 1
+        buffers = Buffers(size // count + _SLACK_BYTES)
         cut = partial(pieces.from_file, buffers=buffers)
         table = _read(file, cut, wanted, buffers, PLAIN, count)
-    if size > _LARGE:
-        release_freed_memory()  # its columns take much, what they were made of is not needed again
+    if size > _MIN_RELEASED_BYTES:
+        release_freed_memory()  # the columns take much memory, and their pieces are not needed again
     return table
 
 
 def read_stream(file: IO[bytes], rules: Rules = PLAIN, size: int = 0) -> pa.Table | None:
     """All columns of a binary stream from its start, by `rules`; `frame` makes a frame of them.
 
-    `size` is the number of bytes of the stream, if it is known, which saves copies. If the result is None, any part of
-    the stream may have been read.
+    `size` is the number of bytes of the stream, if it is known; then fewer copies are made. If the result is None, any
+    part of the stream may have been read.
     """
     return _read(file, pieces.from_stream, None, Buffers(pieces.PIECE), rules, max(2.0, size / pieces.PIECE))
 
@@ -122,17 +122,17 @@ def frame(table: pa.Table, texts: Texts) -> pd.DataFrame:
 
     index = pd.RangeIndex(len(table))
     floats = [name for name, field in zip(table.column_names, table.schema, strict=True) if field.type == pa.float64()]
-    # Without copies into one block for each type: what needs one of many columns makes its own.
+    # Columns are not copied into one block for each type: code that needs one column of many makes its own block.
     if len(floats) < MANY:
         return pd.DataFrame({name: _values(table[name], texts) for name in table.column_names}, index, copy=False)
     # pandas takes longer to wrap a column than Arrow takes to parse 1,000 numbers, so these are one block.
     block = np.empty((len(floats), len(table)))
     for row, name in zip(block, floats, strict=True):
         row[:] = table[name]
-    others = [name for name in table.column_names if table[name].type != pa.float64()]
-    rest = {name: _values(table[name], texts) for name in others}
-    parts = [pd.DataFrame(rest, index, copy=False), pd.DataFrame(block.T, index, floats, copy=False)]
-    joined = pd.concat(parts, axis=1, copy=False) if rest else parts[1]
+    other_names = [name for name in table.column_names if table[name].type != pa.float64()]
+    other_columns = {name: _values(table[name], texts) for name in other_names}
+    parts = [pd.DataFrame(other_columns, index, copy=False), pd.DataFrame(block.T, index, floats, copy=False)]
+    joined = pd.concat(parts, axis=1, copy=False) if other_columns else parts[1]
     return joined if list(joined.columns) == table.column_names else joined[table.column_names]
 
 
@@ -155,7 +155,7 @@ def _read(
     except UnsupportedCsv:
         return None
     except RuntimeError:  # no thread can be started, for example under a limit of memory
-        end_threads()  # and with them what waits for one
+        end_threads()  # this also ends the calls that wait for a thread
         return None
     columns = [part.joined(inference_rows(len(names))) for part in parts]
     if not columns or any(column is None for column in columns):
@@ -171,7 +171,7 @@ def _gather(pieces: Iterable[Sequence[pa.Array]], columns: Sequence[Parts]) -> N
 
 
 def header(line: bytes) -> list[str]:
-    """The names of the columns. Raises `UnsupportedCsv` if pandas may take others."""
+    """The names of the columns. Raises `UnsupportedCsv` if pandas may read other names."""
     try:
         text = line.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -185,7 +185,7 @@ def header(line: bytes) -> list[str]:
         raise UnsupportedCsv("a header with something behind a quote") from error
     if '"' in text and ",".join(names) != text.replace('"', ""):
         raise UnsupportedCsv("quotes within names")
-    names = [name or f"Unnamed: {place}" for place, name in enumerate(names)]  # such as that of an index
+    names = [name or f"Unnamed: {number}" for number, name in enumerate(names)]  # such as an index
     if "\r" in text or len(names) < 2 or len(set(names)) < len(names):
         raise UnsupportedCsv("a single column, or names that are repeated")
     return names
@@ -233,23 +233,23 @@ def _parsed(
 
 
 def _adds_up(table: pa.Table, end: int, quotes: int) -> bool:
-    """Whether `end` bytes are those of the cells, of what is between them, and of quotes around cells.
+    """Whether cells, separators and the quotes around cells have `end` bytes together.
 
-    Then no cell has a quote within, and the check of each quote can be left out, which takes as long as parsing.
+    Then no cell contains a quote, and the check of each quote, which takes as long as parsing, can be left out.
     """
     cells = sum(text_of(whole(column)).nbytes for column in table.columns)
     return cells + table.num_columns * table.num_rows + quotes == end
 
 
-def _has_empty(first: pa.StringArray) -> bool:
+def _has_empty(cells: pa.StringArray) -> bool:
     """Whether a cell of the first column is empty. Raises `UnsupportedCsv` if one begins with a blank.
 
     pandas skips some rows that begin with a blank.
     """
-    _, offsets, data = first.buffers()
+    _, offsets, data = cells.buffers()
     if data is None:
-        return len(first) > 0
-    starts = np.frombuffer(offsets, np.int32)[first.offset : first.offset + len(first) + 1]
+        return len(cells) > 0
+    starts = np.frombuffer(offsets, np.int32)[cells.offset : cells.offset + len(cells) + 1]
     filled = starts[:-1]
     empty = bool((starts[1:] == filled).any())
     if empty:
@@ -272,22 +272,22 @@ def _column(strings: pa.StringArray, rules: Rules) -> pa.Array:
 
 
 def _typed(table: pa.Table, rules: Rules) -> pa.Table | None:
-    """The columns with the types of the rules; None if pandas might say that a cell has another one."""
+    """The columns with the types of the rules; None if pandas might report that a cell has another type."""
     for name, kind in rules.types:
-        place = table.column_names.index(name) if name in table.column_names else -1
-        found = table[place].type if place >= 0 else None
-        if found != pa.int64() and (found, kind) != (pa.float64(), "float64"):
+        position = table.column_names.index(name) if name in table.column_names else -1
+        column_type = table[position].type if position >= 0 else None
+        if column_type != pa.int64() and (column_type, kind) != (pa.float64(), "float64"):
             return None
         try:
-            column = table[place].cast(pa.type_for_alias(kind), safe=kind != "float64")
+            column = table[position].cast(pa.type_for_alias(kind), safe=kind != "float64")
         except pa.ArrowInvalid:  # out of range
             return None
-        table = table.set_column(place, name, column)
+        table = table.set_column(position, name, column)
     return table
 
 
 def _numbers(column: pa.ChunkedArray) -> NDArray[Any]:
-    """The values that pandas has, in memory that may be written: that of the column if nothing else may use it."""
+    """The values as pandas has them, in writable memory: that of the column if nothing else may use it."""
     if column.num_chunks == 1 and not column.null_count and column.type in (pa.int64(), pa.float64()):
         part = column.chunk(0)
         data = part.buffers()[1]
@@ -299,7 +299,7 @@ def _numbers(column: pa.ChunkedArray) -> NDArray[Any]:
 
 
 def _values(column: pa.ChunkedArray, texts: Texts) -> NDArray[Any] | pd.Series:
-    """The column in the form in which a frame takes it as it is."""
+    """The column in a form that a frame takes without a copy."""
     import pandas as pd
 
     if not pa.types.is_string(column.type):

@@ -23,8 +23,8 @@ from competitions.tables.type_inference import infer_column
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
-_PIECE = 8 << 20
-_LONGEST_ROW = 64 << 20  # a row with more bytes is taken for the effect of a stray quote
+_READ_BYTES = 8 << 20
+_MAX_ROW_BYTES = 64 << 20  # a row with more bytes is taken for the effect of a stray quote
 _NEWLINE, _RETURN, _QUOTE = b'\n\r"'
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _BEFORE_QUOTE = np.zeros(256, dtype=bool)
@@ -63,7 +63,7 @@ class Plan:
 
 
 class BlockPiece(NamedTuple):
-    """The text of some rows: of the block with this number, from 0, which may have more than these."""
+    """The text of some rows of the block with this number, from 0. `whole` says whether they are all of its rows."""
 
     text: bytes
     block: int
@@ -78,29 +78,29 @@ def cut(stream: IO[bytes], rows: int, most: int) -> Iterator[BlockPiece]:
     Raises `UnsupportedCsv` if the text ends within quotes or a row seems endless because a quote is never closed, or if
     a row is empty or begins with a blank, because pandas skips some of these.
     """
-    waiting, found, quotes, header = bytearray(), np.zeros(0, np.int64), 0, True
-    number, left = 0, rows  # of the block, and how many of its rows are still to come
+    waiting, row_stops, quotes, header = bytearray(), np.zeros(0, np.int64), 0, True
+    number, rows_left = 0, rows  # the number of the block, and how many of its rows have not been read
     while True:
-        piece = stream.read(min(_PIECE, most))
+        piece = stream.read(min(_READ_BYTES, most))
         if not piece and waiting and waiting[-1] != _NEWLINE:
             piece = b"\n"
         ends = row_ends(piece, quotes) + len(waiting)
         quotes += piece.count(b'"')
         waiting += piece
-        found = np.concatenate([found, ends])
-        while len(found) > header and (len(found) - header >= left or found[-1] >= most or not piece):
-            start = int(found[0]) if header else 0
-            block = found[header : header + left]
-            require_plain_rows(waiting, np.concatenate([[0], found[: header + len(block) - 1]]))
+        row_stops = np.concatenate([row_stops, ends])
+        while len(row_stops) > header and (len(row_stops) - header >= rows_left or row_stops[-1] >= most or not piece):
+            start = int(row_stops[0]) if header else 0
+            block = row_stops[header : header + rows_left]
+            require_plain_rows(waiting, np.concatenate([[0], row_stops[: header + len(block) - 1]]))
             stop = int(block[-1])
-            complete = len(block) == left or not piece
-            yield BlockPiece(bytes(memoryview(waiting)[start:stop]), number, complete and left == rows)
-            number, left = (number + 1, rows) if complete else (number, left - len(block))
+            complete = len(block) == rows_left or not piece
+            yield BlockPiece(bytes(memoryview(waiting)[start:stop]), number, complete and rows_left == rows)
+            number, rows_left = (number + 1, rows) if complete else (number, rows_left - len(block))
             del waiting[:stop]
-            found, header = found[header + len(block) :] - stop, False
+            row_stops, header = row_stops[header + len(block) :] - stop, False
         if not piece:
             break
-        if len(waiting) - (int(found[-1]) if len(found) else 0) > _LONGEST_ROW:
+        if len(waiting) - (int(row_stops[-1]) if len(row_stops) else 0) > _MAX_ROW_BYTES:
             raise UnsupportedCsv("a row without an end")
     if quotes % 2 or header:
         raise UnsupportedCsv("it has no rows, or ends within quotes")
@@ -116,15 +116,15 @@ def require_utf8(text: bytes | bytearray, size: int) -> None:
 
 
 def require_no_mark(text: bytes | bytearray) -> None:
-    """Raise `UnsupportedCsv` if a text starts with a byte order mark, which Arrow leaves out there and pandas keeps."""
+    """Raise `UnsupportedCsv` if a text starts with a byte order mark, which Arrow drops and pandas keeps."""
     if text.startswith(_BYTE_ORDER_MARK):
         raise UnsupportedCsv("a byte order mark")
 
 
 def require_plain_rows(text: bytes | bytearray, starts: NDArray[np.int64]) -> None:
-    """Raise `UnsupportedCsv` if one of the rows, which start there, is empty or begins with a blank."""
-    first = np.frombuffer(text, np.uint8)[starts]
-    if np.isin(first, np.frombuffer(b"\n\r \t", np.uint8)).any():
+    """Raise `UnsupportedCsv` if one of the rows, which begin at `starts`, is empty or begins with a blank."""
+    first_bytes = np.frombuffer(text, np.uint8)[starts]
+    if np.isin(first_bytes, np.frombuffer(b"\n\r \t", np.uint8)).any():
         raise UnsupportedCsv("rows that are empty or begin with a blank")
 
 
@@ -135,8 +135,8 @@ def row_ends(text: bytes | bytearray, quotes: int = 0) -> NDArray[np.int64]:
     """
     characters = np.frombuffer(text, np.uint8)
     ends = places_of(characters, _NEWLINE)
-    places = places_of(characters, _QUOTE) if b'"' in text else np.zeros(0, np.int64)
-    return ends[(np.searchsorted(places, ends) + quotes) % 2 == 0] + 1
+    quote_positions = places_of(characters, _QUOTE) if b'"' in text else np.zeros(0, np.int64)
+    return ends[(np.searchsorted(quote_positions, ends) + quotes) % 2 == 0] + 1
 
 
 def parse(text: bytes, plan: Plan) -> dict[str, pa.Array] | None:
@@ -160,19 +160,19 @@ def parse(text: bytes, plan: Plan) -> dict[str, pa.Array] | None:
         )
     except pa.ArrowException as error:
         raise UnsupportedCsv(str(error)) from error
-    found = {}
+    columns = {}
     for name, values in zip(plan.columns, table.columns, strict=True):
         column = infer_column(whole(values), name in plan.texts, plan.missing)
         if column is None:
             return None
-        found[name] = column
-    return found
+        columns[name] = column
+    return columns
 
 
 def require_plain_quotes(text: bytes | bytearray, size: int | None = None) -> None:
     """Raise `UnsupportedCsv` unless quotes enclose whole fields, and carriage returns outside of quotes end lines.
 
-    Of the text, the first `size` bytes count, by default all.
+    The first `size` bytes of the text are checked, by default all.
     """
     characters = np.frombuffer(text, np.uint8, len(text) if size is None else size)
     quotes = np.zeros(0, np.int64)
@@ -181,10 +181,10 @@ def require_plain_quotes(text: bytes | bytearray, size: int | None = None) -> No
     if text.find(b'"', 0, size) >= 0:
         quotes = places_of(characters, _QUOTE)
         opening, closing = quotes[::2], quotes[1::2]
-        before = characters[opening - 1]
-        before[opening == 0] = _NEWLINE
-        after = characters[np.minimum(closing + 1, len(characters) - 1)]
-        if not (_BEFORE_QUOTE[before].all() and _AFTER_QUOTE[after].all()):
+        bytes_before = characters[opening - 1]
+        bytes_before[opening == 0] = _NEWLINE
+        bytes_after = characters[np.minimum(closing + 1, len(characters) - 1)]
+        if not (_BEFORE_QUOTE[bytes_before].all() and _AFTER_QUOTE[bytes_after].all()):
             raise UnsupportedCsv("quotes within fields")
     if text.find(b"\r", 0, size) >= 0:
         returns = places_of(characters, _RETURN)
@@ -194,20 +194,21 @@ def require_plain_quotes(text: bytes | bytearray, size: int | None = None) -> No
 
 
 def places_of(characters: NDArray[np.uint8], wanted: int) -> NDArray[np.int64]:
-    """Where a character is. Part by part: results of comparing then stay in the processor's cache."""
-    same = np.empty(min(PART, len(characters)), dtype=bool)
-    found = []
+    """The positions of a character. Parts are compared one by one, so that results stay in the processor's cache."""
+    matches = np.empty(min(PART, len(characters)), dtype=bool)
+    positions = []
     for start in range(0, len(characters), PART):
         part = characters[start : start + PART]
-        found.append(np.flatnonzero(np.equal(part, wanted, out=same[: len(part)])) + start)
-    return np.concatenate(found) if found else np.zeros(0, np.int64)
+        positions.append(np.flatnonzero(np.equal(part, wanted, out=matches[: len(part)])) + start)
+    return np.concatenate(positions) if positions else np.zeros(0, np.int64)
 
 
 def count_of(text: bytes | bytearray, wanted: int, start: int, end: int) -> int:
-    """How often a character occurs among `text[start:end]`: faster than `text.count` if it does so often."""
+    """How often a character occurs in `text[start:end]`. For frequent characters this is faster than `text.count`."""
     characters = np.frombuffer(text, np.uint8, end - start, start)
     return sum(
-        int(np.count_nonzero(characters[place : place + PART] == wanted)) for place in range(0, len(characters), PART)
+        int(np.count_nonzero(characters[position : position + PART] == wanted))
+        for position in range(0, len(characters), PART)
     )
 
 

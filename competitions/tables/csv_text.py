@@ -24,25 +24,25 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-_ROWS = 50_000  # minimum number of rows formatted at a time: large enough to be fast, small enough to stay in the cache
+_MIN_ROWS = 50_000  # minimum of rows formatted at a time: large enough to be fast, small enough to stay in the cache
 _PANDAS_CELLS = 100_000  # pandas formats this many cells at a time
-_KNOWN = {"index", "sep", "header", "float_format", "quoting"}
+_SUPPORTED_OPTIONS = {"index", "sep", "header", "float_format", "quoting"}
 _QUOTING = (csv.QUOTE_MINIMAL, csv.QUOTE_NONNUMERIC)
 _SIGNIFICANT = re.compile(r"%\.([1-9]|1[0-5])g")
-"""A number of significant digits that any float has. Arrow writes the shortest ones, so it writes a rounded float."""
+"""A format with significant digits, as many as any float has. Arrow writes the shortest digits of the rounded float."""
 _DECIMAL = re.compile(r"%\.([1-9]|1[0-5])f")
-"""A number of decimal places, all of which are written. Arrow writes them of a decimal number."""
-# Within these bounds both write the shortest digits that read back as the same float, without an exponent.
-_SMALLEST, _LARGEST = 1e-4, 1e10
-_PLACES = 4
-"""Decimal places of the smallest of them."""
-_POWERS = [float(f"1e{exponent}") for exponent in range(-_PLACES, 11)]
-_TENS = [float(10**exponent) for exponent in range(15 + _PLACES)]
+"""A format with decimal places, all of which are written. Arrow writes them for a decimal number."""
+# Within these bounds pandas and Arrow write the shortest digits that give the same float, without an exponent.
+_MIN_PLAIN_FLOAT, _MAX_PLAIN_FLOAT = 1e-4, 1e10
+_MIN_PLAIN_PLACES = 4
+"""Decimal places of the smallest of these floats."""
+_POWERS = [float(f"1e{exponent}") for exponent in range(-_MIN_PLAIN_PLACES, 11)]
+_TENS = [float(10**exponent) for exponent in range(15 + _MIN_PLAIN_PLACES)]
 """Powers of ten that are exact."""
-_EXACT = 1e15
-"""Up to here floats have all halves and more."""
+_MAX_EXACT_FLOAT = 1e15
+"""Below this bound, floats represent every multiple of a half."""
 _DECIMAL_DIGITS = 19
-"""Digits of a decimal number that hold any number of 64 bits."""
+"""A decimal number with this many digits holds any whole number of 64 bits."""
 
 
 class _Format(NamedTuple):
@@ -56,10 +56,12 @@ class _Format(NamedTuple):
 
     @classmethod
     def of(cls, options: dict[str, Any]) -> _Format | None:
-        """The format that these options of `to_csv` say; None if it is not known here."""
+        """The format for these options of `to_csv`; None if only pandas supports them."""
         separator, floats = options.get("sep", ","), options.get("float_format")
         quoting = options.get("quoting") or csv.QUOTE_MINIMAL
-        if options.keys() - _KNOWN or options.get("index", True) or not isinstance(options.get("header", True), bool):
+        if options.keys() - _SUPPORTED_OPTIONS or options.get("index", True):
+            return None
+        if not isinstance(options.get("header", True), bool):
             return None
         if separator not in (",", "\t") or quoting not in _QUOTING:
             return None
@@ -75,9 +77,9 @@ _PLAIN = _Format()
 
 
 def slices(frame: pd.DataFrame) -> Iterator[pd.DataFrame]:
-    """Yield the frame in the same pieces as pandas does, because the format of some types depends on the piece."""
+    """Yield the frame in the same pieces as pandas, because the format of some types depends on the piece."""
     step = max(_PANDAS_CELLS // (len(frame.columns) or 1), 1)
-    step *= -(-_ROWS // step)
+    step *= -(-_MIN_ROWS // step)
     for start in range(0, max(len(frame), 1), step):
         yield frame.iloc[start : start + step]
 
@@ -85,7 +87,7 @@ def slices(frame: pd.DataFrame) -> Iterator[pd.DataFrame]:
 def pieces(frames: Iterable[pd.DataFrame], options: dict[str, Any]) -> Iterator[bytes]:
     """Yield the text of the concatenated frames under one header. A few frames are formatted concurrently."""
     header = options.get("header", True)
-    parts = enumerate(part for whole in frames for part in slices(whole))
+    parts = enumerate(part for frame in frames for part in slices(frame))
     with ThreadPoolExecutor(WORKERS) as pool:
         yield from ordered_map(
             pool, lambda part: text(part[1], {**options, "header": False if part[0] else header}), parts, WORKERS
@@ -101,7 +103,7 @@ def text(frame: pd.DataFrame, options: dict[str, Any]) -> bytes:
 
 
 def _fast(frame: pd.DataFrame, options: dict[str, Any]) -> bytes | None:
-    """The same bytes from Arrow; None if they are not known to be equal."""
+    """The bytes of `text`, formatted by Arrow; None if they are not known to be equal."""
     import pyarrow as pa
 
     form = _Format.of(options)
@@ -128,7 +130,7 @@ def _fast(frame: pd.DataFrame, options: dict[str, Any]) -> bytes | None:
 def rows_of_arrays(columns: Sequence[pa.Array], *, plain: bool = False) -> pa.StringArray | None:
     """The rows of two or more columns of int64, double or string as `text` writes them, nulls as missing values.
 
-    `plain` says that no string has a character that is quoted. None if the result is not known to be equal.
+    `plain` says that no string has a character that is quoted. The result is None if it is not known to be equal.
     """
     import pyarrow as pa
 
@@ -152,9 +154,9 @@ def _rows(columns: Sequence[pa.Array], form: _Format) -> pa.StringArray | None:
     import pyarrow.compute as pc
 
     options: dict[str, Any] = {"null_handling": "replace", "null_replacement": '""' if form.all_texts else ""}
-    *others, last = columns
-    last = pc.binary_join_element_wise(last, pa.scalar("", last.type), "\n", **options)
-    rows = pc.binary_join_element_wise(*others, last, form.separator, **options)
+    *first_columns, last_column = columns
+    last_column = pc.binary_join_element_wise(last_column, pa.scalar("", last_column.type), "\n", **options)
+    rows = pc.binary_join_element_wise(*first_columns, last_column, form.separator, **options)
     return None if isinstance(rows, pa.ChunkedArray) else rows
 
 
@@ -189,21 +191,23 @@ def _floats(values: Any) -> pa.Array:
 
     size = np.abs(values)
     missing = np.isnan(values)
-    plain = ((size >= _SMALLEST) & (size < _LARGEST)) | (values == 0)
+    same_format = ((size >= _MIN_PLAIN_FLOAT) & (size < _MAX_PLAIN_FLOAT)) | (values == 0)
     strings = pa.array(values, mask=missing).cast(pa.string())
-    whole = plain & (np.floor(values) == values)
-    if whole.any():
-        strings = pc.if_else(pa.array(whole), pc.binary_join_element_wise(strings, ".0", ""), strings)
-    odd = ~plain & ~missing
-    if odd.any():
-        strings = pc.replace_with_mask(strings, pa.array(odd), pa.array(values[odd].astype(str).astype(object)))
+    whole_numbers = same_format & (np.floor(values) == values)
+    if whole_numbers.any():
+        strings = pc.if_else(pa.array(whole_numbers), pc.binary_join_element_wise(strings, ".0", ""), strings)
+    pandas_formats = ~same_format & ~missing
+    if pandas_formats.any():
+        strings = pc.replace_with_mask(
+            strings, pa.array(pandas_formats), pa.array(values[pandas_formats].astype(str).astype(object))
+        )
     return strings
 
 
 def _rounded(values: NDArray[Any], form: str) -> pa.Array:
     """The floats as ``form % value`` writes them, missing values as nulls.
 
-    A decimal number of at most 15 digits is the shortest one of the float next to it. This is the quotient of two
+    Of the decimal numbers that give a float, one of at most 15 digits is the shortest. The float is the quotient of two
     floats, the digits as a whole number and a power of ten, both exact. The digits are the product of the value and
     that power, rounded, unless the product, which may be one unit off, is next to a half.
     """
@@ -211,22 +215,22 @@ def _rounded(values: NDArray[Any], form: str) -> pa.Array:
     import pyarrow as pa
 
     digits = int(form[2:-1])
-    largest = min(_LARGEST, 10.0**digits)
+    largest = min(_MAX_PLAIN_FLOAT, 10.0**digits)
     size, missing = np.abs(values), np.isnan(values)
-    plain = (size >= _SMALLEST) & (size < largest)
-    size[~plain] = 1.0
-    exponents = np.searchsorted(np.array(_POWERS), size, side="right") - _PLACES - 1
+    same_format = (size >= _MIN_PLAIN_FLOAT) & (size < largest)
+    size[~same_format] = 1.0
+    exponents = np.searchsorted(np.array(_POWERS), size, side="right") - _MIN_PLAIN_PLACES - 1
     tens = np.array(_TENS)[digits - 1 - exponents]
     scaled = size * tens
-    whole = np.rint(scaled)
-    plain &= np.abs(np.abs(scaled - whole) - 0.5) > np.spacing(scaled)
-    rounded = whole / tens
-    plain &= rounded < largest
+    whole_numbers = np.rint(scaled)
+    same_format &= np.abs(np.abs(scaled - whole_numbers) - 0.5) > np.spacing(scaled)
+    rounded = whole_numbers / tens
+    same_format &= rounded < largest
     zero = values == 0
-    plain |= zero
+    same_format |= zero
     rounded[zero] = 0.0
     strings = pa.array(np.copysign(rounded, values), mask=missing).cast(pa.string())
-    return _others(strings, values, ~plain & ~missing, form)
+    return _others(strings, values, ~same_format & ~missing, form)
 
 
 def _decimals(values: NDArray[Any], form: str) -> pa.Array:
@@ -242,32 +246,32 @@ def _decimals(values: NDArray[Any], form: str) -> pa.Array:
     size, missing = np.abs(values), np.isnan(values)
     tens = float(10**places)
     # Arrow writes an exponent where more than six zeros would come first.
-    plain = (size >= max(1.0 / tens, _SMALLEST)) & (size < _EXACT / tens)
-    scaled = np.where(plain, size, 1.0) * tens
-    whole = np.rint(scaled)
-    plain &= np.abs(np.abs(scaled - whole) - 0.5) > np.spacing(scaled)
+    same_format = (size >= max(1.0 / tens, _MIN_PLAIN_FLOAT)) & (size < _MAX_EXACT_FLOAT / tens)
+    scaled = np.where(same_format, size, 1.0) * tens
+    whole_numbers = np.rint(scaled)
+    same_format &= np.abs(np.abs(scaled - whole_numbers) - 0.5) > np.spacing(scaled)
     words = np.empty((len(values), 2), np.int64)  # of 128 bits, the lower ones first
-    words[:, 0] = np.copysign(whole, values)
+    words[:, 0] = np.copysign(whole_numbers, values)
     words[:, 1] = words[:, 0] >> 63
     kind = pa.decimal128(_DECIMAL_DIGITS, places)
     strings = pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(words)]).cast(pa.string())
     if missing.any():
         strings = pc.if_else(pa.array(missing), pa.scalar(None, pa.string()), strings)
     zero = values == 0
-    for sign, some in (("", zero & ~np.signbit(values)), ("-", zero & np.signbit(values))):
-        if some.any():
-            strings = pc.if_else(pa.array(some), f"{sign}0.{'0' * places}", strings)
-    return _others(strings, values, ~plain & ~missing & ~zero, form)
+    for sign, zeros in (("", zero & ~np.signbit(values)), ("-", zero & np.signbit(values))):
+        if zeros.any():
+            strings = pc.if_else(pa.array(zeros), f"{sign}0.{'0' * places}", strings)
+    return _others(strings, values, ~same_format & ~missing & ~zero, form)
 
 
-def _others(strings: pa.Array, values: NDArray[Any], places: NDArray[Any], form: str) -> pa.Array:
-    """The strings, of which those in some places are formatted one by one."""
+def _others(strings: pa.Array, values: NDArray[Any], mask: NDArray[Any], form: str) -> pa.Array:
+    """The strings, those at the positions of the mask formatted one by one from the values."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if not places.any():
+    if not mask.any():
         return strings
-    return pc.replace_with_mask(strings, pa.array(places), pa.array([form % each for each in values[places].tolist()]))
+    return pc.replace_with_mask(strings, pa.array(mask), pa.array([form % value for value in values[mask].tolist()]))
 
 
 def _texts(values: Any, form: _Format) -> pa.Array | None:
@@ -283,12 +287,12 @@ def _texts(values: Any, form: _Format) -> pa.Array | None:
 def _whole(strings: pa.Array | pa.ChunkedArray) -> pa.StringArray:
     import pyarrow as pa
 
-    one = whole(strings) if isinstance(strings, pa.ChunkedArray) else strings
-    return pa.concat_arrays(one.chunks) if isinstance(one, pa.ChunkedArray) else one
+    array = whole(strings) if isinstance(strings, pa.ChunkedArray) else strings
+    return pa.concat_arrays(array.chunks) if isinstance(array, pa.ChunkedArray) else array
 
 
 def _quoted(strings: pa.StringArray, form: _Format) -> pa.Array | None:
-    """The texts as they are written, missing ones as nulls."""
+    """The texts as they are written, missing texts as nulls."""
     import pyarrow.compute as pc
 
     characters = text_of(strings).tobytes()
@@ -296,18 +300,20 @@ def _quoted(strings: pa.StringArray, form: _Format) -> pa.Array | None:
         return None
     if form.all_texts:
         return _enclosed(strings, b'"' in characters)
-    marks = form.separator + _marks()
-    if not any(mark.encode() in characters for mark in marks):
+    quoted_characters = form.separator + _marks()
+    if not any(character.encode() in characters for character in quoted_characters):
         return strings
-    special = pc.fill_null(pc.match_substring_regex(strings, f"[{marks}]"), False)
+    special = pc.fill_null(pc.match_substring_regex(strings, f"[{quoted_characters}]"), False)
     return pc.replace_with_mask(strings, special, _enclosed(strings.filter(special), b'"' in characters))
 
 
-def _enclosed(strings: pa.StringArray, inner: bool) -> pa.StringArray:
-    """The texts in quotes. `inner` says whether one of them has a quote."""
+def _enclosed(strings: pa.StringArray, has_quotes: bool) -> pa.StringArray:
+    """The texts in quotes. `has_quotes` says whether one of them contains a quote."""
     import pyarrow.compute as pc
 
-    return pc.binary_join_element_wise('"', pc.replace_substring(strings, '"', '""') if inner else strings, '"', "")
+    return pc.binary_join_element_wise(
+        '"', pc.replace_substring(strings, '"', '""') if has_quotes else strings, '"', ""
+    )
 
 
 @cache

@@ -1,7 +1,7 @@
-"""Join the parts of a column that pieces of a file gave.
+"""Join the parts of a column, one from each piece of a file.
 
-Texts and numbers are put behind each other while the next pieces are parsed. Two copies of a column are never in
-memory, and the memory of a part is used again for the next one: the system clears every new page first.
+Texts and numbers are appended to each other while the next pieces are parsed. Two copies of a column are never in
+memory, and the memory of a part is reused for the next one, because the system clears every new page first.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from competitions.tables.arrays import offsets_of, text_of
 from competitions.tables.type_inference import surely_text
 
-_SPARE = 1.02  # more than what the first part lets expect
-_LEAST = 1 << 16
-_GROWTH = 1.25
-_MOST = (1 << 31) - 1  # bytes that one array of strings can hold
+_SIZE_MARGIN = 1.02  # the size reserved, relative to the size extrapolated from the first part
+_MIN_CAPACITY_BYTES = 1 << 16
+_GROWTH_FACTOR = 1.25
+_MAX_TEXT_BYTES = (1 << 31) - 1  # bytes that one array of strings can hold
 
 
 class Parts:
@@ -45,9 +45,9 @@ class Parts:
             return
         if self._texts is None and pa.types.is_string(part.type) and all(_is_empty(other) for other in self._others):
             self._texts = _Texts(self._pieces)
-            before, self._others = self._others, []
-            for other in before:
-                self._texts.add(other.cast(pa.string()))
+            empty_parts, self._others = self._others, []
+            for empty_part in empty_parts:
+                self._texts.add(empty_part.cast(pa.string()))
         if self._texts is not None and not self._others and (pa.types.is_string(part.type) or _is_empty(part)):
             self._texts.add(part if pa.types.is_string(part.type) else part.cast(pa.string()))
             return
@@ -62,7 +62,7 @@ class Parts:
     def joined(self, rows: int) -> pa.ChunkedArray | None:
         """The column with one type; None if pandas, which infers types for `rows` rows at a time, mixes them.
 
-        None as well for a column without parts, which pandas alone gives a type.
+        The result is also None for a column without parts: only pandas decides its type.
         """
         if self._texts is not None:
             return None if self._others else self._texts.joined(rows)
@@ -79,7 +79,7 @@ class Parts:
 
 
 class _Validity:
-    """Which values of a column are there. Parts without a missing one take no memory."""
+    """Which values of a column are not missing. Parts without a missing value take no memory."""
 
     def __init__(self) -> None:
         self.sizes: list[int] = []
@@ -93,11 +93,11 @@ class _Validity:
         self.missing += part.null_count
 
     def buffer(self) -> pa.Buffer | None:
-        """As Arrow has it; None if nothing is missing."""
+        """The bitmap that Arrow uses; None if nothing is missing."""
         if not self.missing:
             return None
-        known = [self._known.get(place, np.ones(size, bool)) for place, size in enumerate(self.sizes)]
-        return pa.py_buffer(np.packbits(np.concatenate(known), bitorder="little"))
+        validity = [self._known.get(number, np.ones(size, bool)) for number, size in enumerate(self.sizes)]
+        return pa.py_buffer(np.packbits(np.concatenate(validity), bitorder="little"))
 
 
 class _Texts:
@@ -113,12 +113,13 @@ class _Texts:
     def add(self, part: pa.StringArray) -> None:
         text, offsets = np.frombuffer(text_of(part), np.uint8), offsets_of(part)
         end = self._used + len(text)
-        if end > _MOST:  # `joined` tells
+        if end > _MAX_TEXT_BYTES:  # then `joined` returns None
             self._used = end
             return
         if end > len(self._text):
-            wanted = int(len(text) * self._pieces * _SPARE) if not self._used else int(end * _GROWTH)
-            grown = np.empty(max(wanted, end, _LEAST), np.uint8)  # pages are not cleared before they are written
+            capacity = int(len(text) * self._pieces * _SIZE_MARGIN) if not self._used else int(end * _GROWTH_FACTOR)
+            # Its pages are not cleared before they are written.
+            grown = np.empty(max(capacity, end, _MIN_CAPACITY_BYTES), np.uint8)
             grown[: self._used] = self._text[: self._used]
             self._text = grown
         self._text[self._used : end] = text
@@ -127,7 +128,7 @@ class _Texts:
         self._used = end
 
     def joined(self, rows: int) -> pa.ChunkedArray | None:
-        if self._used > _MOST:
+        if self._used > _MAX_TEXT_BYTES:
             return None
         offsets, text = pa.py_buffer(np.concatenate(self._ends)), pa.py_buffer(self._text[: self._used])
         starts = np.cumsum([0, *self._validity.sizes])
@@ -136,14 +137,15 @@ class _Texts:
         for start in range(0, count, rows):
             stop = min(start + rows, count)
             cuts = [start, *starts[(starts > start) & (starts < stop)].tolist(), stop]
-            some = [column[a:b] for a, b in pairwise(cuts)]
-            if any(len(each) > each.null_count for each in some) and not any(surely_text(each) for each in some):
+            slices = [column[a:b] for a, b in pairwise(cuts)]
+            has_values = any(len(values) > values.null_count for values in slices)
+            if has_values and not any(surely_text(values) for values in slices):
                 return None
         return pa.chunked_array([column], pa.string())
 
 
 class _Numbers:
-    """One array of int64 that grows, or of double after a part that is not of int64."""
+    """One array that grows: of int64, or of double after a part that is not of int64."""
 
     def __init__(self, pieces: float) -> None:
         self._pieces = pieces
@@ -157,10 +159,10 @@ class _Numbers:
         kind = self._values.dtype if is_whole else np.dtype(np.float64)
         end = self._used + len(values)
         if end > len(self._values) or kind != self._values.dtype:
-            wanted = int(len(values) * self._pieces * _SPARE) if not self._used else len(self._values)
-            if end > wanted:
-                wanted = int(end * _GROWTH)
-            grown = np.empty(wanted, kind)  # pages are not cleared before they are written
+            capacity = int(len(values) * self._pieces * _SIZE_MARGIN) if not self._used else len(self._values)
+            if end > capacity:
+                capacity = int(end * _GROWTH_FACTOR)
+            grown = np.empty(capacity, kind)  # pages are not cleared before they are written
             grown[: self._used] = self._values[: self._used]
             self._values = grown
         self._values[self._used : end] = values

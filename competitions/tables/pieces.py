@@ -10,9 +10,9 @@ from typing import IO, NamedTuple
 from competitions.tables.csv_blocks import UnsupportedCsv, count_of
 
 PIECE = 2 << 20
-"""Bytes of a piece, about."""
-_LONGEST_ROW = 64 << 20  # a row with more bytes is taken for the effect of a stray quote
-_TRIES = 10_000  # line ends looked at to find the end of the last row of a piece
+"""Approximate size of a piece in bytes."""
+_MAX_ROW_BYTES = 64 << 20  # a row with more bytes is taken for the effect of a stray quote
+_MAX_TRIED_LINES = 10_000  # line ends looked at to find the end of the last row of a piece
 
 
 class Piece(NamedTuple):
@@ -25,7 +25,7 @@ class Piece(NamedTuple):
 
 
 class Buffers:
-    """Memory that pieces are read into. It is used again, because the system clears every new page first.
+    """Memory that pieces are read into. It is reused, because the system clears every new page first.
 
     Args:
         size: bytes of each buffer.
@@ -51,13 +51,13 @@ class Buffers:
 def from_stream(file: IO[bytes]) -> Iterator[Piece]:
     """Yield the rest of the file in pieces of whole rows. Raises `UnsupportedCsv` for a quote without an end."""
     waiting = b""
-    while read := file.read(PIECE):
-        text = waiting + read if waiting else read
+    while data := file.read(PIECE):
+        text = waiting + data if waiting else data
         end, quotes = _end(text, len(text))
         waiting = text[end:]
         if end:
             yield Piece(text, end, quotes)
-        elif len(waiting) > _LONGEST_ROW:
+        elif len(waiting) > _MAX_ROW_BYTES:
             raise UnsupportedCsv("a row without an end")
     if waiting:
         yield _last(waiting)
@@ -66,15 +66,15 @@ def from_stream(file: IO[bytes]) -> Iterator[Piece]:
 def from_file(file: IO[bytes], buffers: Buffers) -> Iterator[Piece]:
     """Like `from_stream`, of a file on disk. What follows the last row of a piece is read twice instead of copied."""
     position, text = file.tell(), buffers.take()
-    while read := os.preadv(file.fileno(), [text], position):
-        end, quotes = _end(text, read)
+    while size := os.preadv(file.fileno(), [text], position):
+        end, quotes = _end(text, size)
         if end:
             yield Piece(text, end, quotes)
             position, text = position + end, buffers.take()
-        elif read < len(text):  # the last row, without a line end
-            yield _last(bytes(text[:read]))
+        elif size < len(text):  # the last row, without a line end
+            yield _last(bytes(text[:size]))
             return
-        elif len(text) > _LONGEST_ROW:
+        elif len(text) > _MAX_ROW_BYTES:
             raise UnsupportedCsv("a row without an end")
         else:
             text = bytearray(4 * len(text))
@@ -89,18 +89,18 @@ def _last(row: bytes) -> Piece:
 
 
 def _end(text: bytes | bytearray, size: int) -> tuple[int, int]:
-    """Where the last complete row among `size` bytes ends, and the number of quotes before.
+    """Where the last complete row among `size` bytes ends, and the number of quotes before that position.
 
-    It ends after a line end with an even number of quotes before it.
+    A row ends after a line end with an even number of quotes before it.
     """
     end = text.rfind(b"\n", 0, size) + 1
     if text.find(b'"', 0, end) < 0:
         return end, 0
     quotes = count_of(text, ord('"'), 0, end)
-    for _ in range(_TRIES):
+    for _ in range(_MAX_TRIED_LINES):
         if not end or quotes % 2 == 0:
             return end, quotes
-        earlier = text.rfind(b"\n", 0, end - 1) + 1
-        quotes -= text.count(b'"', earlier, end)
-        end = earlier
+        previous_end = text.rfind(b"\n", 0, end - 1) + 1
+        quotes -= text.count(b'"', previous_end, end)
+        end = previous_end
     raise UnsupportedCsv("line ends within quotes")

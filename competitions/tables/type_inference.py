@@ -25,12 +25,12 @@ _FRACTIONAL = np.zeros(256, dtype=bool)
 _FRACTIONAL[list(b".eE")] = True
 WHOLE_DIGITS = 18
 """Whole numbers with at most this many digits fit 64 bits."""
-_LONGEST_MISSING = max(map(len, MISSING))
-_SAMPLE = 1 << 12  # characters that are inspected first, because most columns of text begin with text
+_MAX_MISSING_CHARACTERS = max(map(len, MISSING))
+_SAMPLE_BYTES = 1 << 12  # bytes that are inspected first, because most columns of text begin with text
 FLOAT_DIGITS = 100
-"""Characters of a float from which it is left to pandas."""
-_ORDINARY = 16  # characters of a float with at most 15 digits and a point
-_WITNESSES = 50  # number of values inspected to decide that a column is text
+"""pandas parses floats with more characters."""
+_MAX_EXACT_CHARACTERS = 16  # a float of 15 digits and a point
+_INSPECTED_VALUES = 50  # number of values inspected to decide that a column is text
 
 
 def infer_column(strings: pa.StringArray, is_text: bool, missing: bool) -> pa.Array | None:
@@ -47,7 +47,7 @@ def infer_column(strings: pa.StringArray, is_text: bool, missing: bool) -> pa.Ar
         return numbers
     if missing:
         absent = pa.array(lengths == 0)
-        if len(lengths) and lengths.min() <= _LONGEST_MISSING:
+        if len(lengths) and lengths.min() <= _MAX_MISSING_CHARACTERS:
             absent = pc.or_(absent, pc.is_in(strings, pa.array(MISSING)))
         if pc.any(absent).as_py():
             strings = pc.if_else(absent, pa.scalar(None, pa.string()), strings)
@@ -71,10 +71,10 @@ def _numbers(
     gaps = bool(absent.any())
     if not len(characters) or (gaps and not missing):
         return None
-    if not _NUMERIC[characters[:_SAMPLE]].all():
+    if not _NUMERIC[characters[:_SAMPLE_BYTES]].all():
         return None
     digits = _are_digits(characters)
-    whole = digits or (not _FRACTIONAL[characters[:_SAMPLE]].any() and not _fractional(characters))
+    whole = digits or (not _FRACTIONAL[characters[:_SAMPLE_BYTES]].any() and not _fractional(characters))
     longest = int(lengths.max())
     if longest > (WHOLE_DIGITS if whole else FLOAT_DIGITS):
         return None
@@ -97,9 +97,9 @@ def _numbers(
     return None if large else floats
 
 
-def _has_any(text: bytes, wanted: Iterable[bytes]) -> bool:
-    """Whether one of these is in the text. To look for one byte first is ten times faster where it does not occur."""
-    return any(text.find(each[:1]) >= 0 and each in text for each in wanted)
+def _has_any(text: bytes, markers: Iterable[bytes]) -> bool:
+    """Whether a marker is in the text. Searching its first byte first is ten times faster if that does not occur."""
+    return any(text.find(marker[:1]) >= 0 and marker in text for marker in markers)
 
 
 def is_ordinary(strings: pa.StringArray) -> bool:
@@ -109,11 +109,11 @@ def is_ordinary(strings: pa.StringArray) -> bool:
     15 digits without an exponent, so that there is one rounding.
     """
     longest = pc.max(pc.binary_length(strings)).as_py() or 0
-    return longest <= _ORDINARY and not any(mark in text_of(strings).tobytes() for mark in (b"e", b"E"))
+    return longest <= _MAX_EXACT_CHARACTERS and not any(mark in text_of(strings).tobytes() for mark in (b"e", b"E"))
 
 
 def _are_digits(characters: NDArray[np.uint8]) -> bool:
-    """Whether there is nothing but digits. Unlike comparisons of all characters, it needs no memory for results."""
+    """Whether all characters are digits. Unlike comparisons of all characters, this needs no memory for results."""
     return bool(characters.max() <= ord("9") and characters.min() >= ord("0"))
 
 
@@ -123,9 +123,9 @@ def _fractional(characters: NDArray[np.uint8]) -> bool:
 
 
 def surely_text(strings: pa.StringArray) -> bool:
-    """Whether one of the first values is neither a number nor a boolean for any parser."""
-    known = strings if not strings.null_count else strings.drop_null()
-    for value in known[:_WITNESSES].to_pylist():
+    """Whether one of the first values is text for every parser: neither a number nor a boolean."""
+    values = strings if not strings.null_count else strings.drop_null()
+    for value in values[:_INSPECTED_VALUES].to_pylist():
         if "_" in value:  # Python's `float` accepts underscores between digits, pandas does not
             return True
         try:
@@ -150,25 +150,27 @@ class Types:
     def copy(self) -> Types:
         """An independent copy."""
         copied = Types()
-        copied._examples.update({name: dict(found) for name, found in self._examples.items()})
+        copied._examples.update({name: dict(examples) for name, examples in self._examples.items()})
         return copied
 
     @property
     def mixed(self) -> bool:
         """Whether a column has several types."""
-        return any(len(found) > 1 for found in self._examples.values())
+        return any(len(examples) > 1 for examples in self._examples.values())
 
     def learn(self, block: pd.DataFrame) -> bool:
         """Add the types of a block. Returns whether a column has a type that it had in no earlier block."""
-        new = {name: values[:1] for name, values in block.items() if values.dtype not in self._examples[str(name)]}
-        for name, example in new.items():
+        new_examples = {
+            name: values[:1] for name, values in block.items() if values.dtype not in self._examples[str(name)]
+        }
+        for name, example in new_examples.items():
             self._examples[str(name)][example.dtype] = example
-        return bool(new)
+        return bool(new_examples)
 
     def cast(self, block: pd.DataFrame) -> pd.DataFrame:
         """`block` with the types that its columns have in the whole table."""
-        mixed = {name: list(found.values()) for name, found in self._examples.items() if len(found) > 1}
-        columns = {name: pd.concat([block[name], *found]).iloc[: len(block)] for name, found in mixed.items()}
+        mixed = {name: list(examples.values()) for name, examples in self._examples.items() if len(examples) > 1}
+        columns = {name: pd.concat([block[name], *examples]).iloc[: len(block)] for name, examples in mixed.items()}
         return block.assign(**columns)
 
 

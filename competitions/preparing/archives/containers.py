@@ -30,7 +30,7 @@ from competitions.preparing.archives.zips import ZipContainer
 ARCHIVE_SUFFIXES = (".zip", ".7z", ".tar", ".tar.gz", ".tgz")
 _BLOCK = 1 << 20
 IN_MEMORY = 64 << 20
-"""Bytes up to which a compressed nested archive, or a file of a sequential one, is kept in memory."""
+"""A compressed nested archive, or a file of a sequential archive, with at most as many bytes is kept in memory."""
 
 
 class Container(Protocol):
@@ -72,7 +72,7 @@ class DirectoryContainer(_Base):
 
     @cached_property
     def sizes(self) -> dict[str, int]:
-        found: dict[str, int] = {}
+        sizes: dict[str, int] = {}
         stack = [("", str(self.root))]
         while stack:
             prefix, folder = stack.pop()
@@ -81,8 +81,8 @@ class DirectoryContainer(_Base):
                     if entry.is_dir():
                         stack.append((f"{prefix}{entry.name}/", entry.path))
                     else:
-                        found[prefix + entry.name] = entry.stat().st_size
-        return dict(sorted(found.items()))
+                        sizes[prefix + entry.name] = entry.stat().st_size
+        return dict(sorted(sizes.items()))
 
     def open(self, name: str) -> IO[bytes]:
         return (self.root / name).open("rb")
@@ -103,7 +103,7 @@ class RemoteDirectory(_Base):
 
 
 class TarContainer(_Base):
-    """A tar archive. It is scanned once. A compressed one can only be read from front to back."""
+    """A tar archive. It is scanned once. A compressed archive can only be read from front to back."""
 
     def __init__(self, opener: Any, label: str) -> None:
         self.opener, self.label = opener, label
@@ -125,16 +125,16 @@ class TarContainer(_Base):
                 bounded: Any = _Bounded(inflated, self.most, self.label)
                 with tarfile.open(fileobj=bounded, mode="r|") as archive:
                     yield archive
-                while bounded.read(_BLOCK):  # to the end, where gzip verifies length and CRC
+                while bounded.read(_BLOCK):  # at the end, gzip verifies length and CRC
                     pass
 
     @cached_property
     def sizes(self) -> dict[str, int]:
-        found: dict[str, int] = {}
+        sizes: dict[str, int] = {}
         try:
             with self._open() as archive:
                 for name, member in _members(archive):
-                    found[name] = member.size
+                    sizes[name] = member.size
                     if self.most is not None and member.size > self.most:  # before it is decompressed
                         raise _too_large(self.label, name, member.size, self.most)
                     self._starts[name] = member.offset_data
@@ -142,7 +142,7 @@ class TarContainer(_Base):
                         self._sparse[name] = member
         except (tarfile.TarError, EOFError, gzip.BadGzipFile, zlib.error) as error:
             damaged(f"{self.label} is not a complete tar archive ({error}); download it again", error)
-        return found
+        return sizes
 
     def open(self, name: str) -> IO[bytes]:
         if not self.random_access:
@@ -165,8 +165,9 @@ class TarContainer(_Base):
     def stream(self, names: Iterable[str]) -> Iterator[tuple[str, IO[bytes]]]:
         wanted = set(names)
         if self.random_access:
-            known = self.sizes
-            yield from super().stream(sorted((each for each in wanted if each in known), key=self._starts.__getitem__))
+            sizes = self.sizes
+            present = (member_name for member_name in wanted if member_name in sizes)
+            yield from super().stream(sorted(present, key=self._starts.__getitem__))
             return
         with self._open() as archive:
             for name, member in _members(archive):
@@ -185,10 +186,10 @@ def _members(archive: tarfile.TarFile) -> Iterator[tuple[str, tarfile.TarInfo]]:
 
 
 class _Bounded:
-    """A stream that ends in `DownloadError` after `most` bytes: of compressed tar archives only reading tells."""
+    """A stream that raises `DownloadError` after `max_bytes`: a compressed tar archive does not state its size."""
 
-    def __init__(self, stream: Any, most: int | None, label: str) -> None:
-        self._stream, self._most, self._label, self._count = stream, most, label, 0
+    def __init__(self, stream: Any, max_bytes: int | None, label: str) -> None:
+        self._stream, self._most, self._label, self._count = stream, max_bytes, label, 0
 
     def read(self, size: int = -1) -> bytes:
         data: bytes = self._stream.read(size)
@@ -199,9 +200,9 @@ class _Bounded:
 
 
 def require_bounded(container: Container, most: int) -> None:
-    """Raise `DownloadError` if an archive says that it expands to more than `most` bytes, or does.
+    """Raise `DownloadError` if an archive expands to more than `most` bytes, by its directory or when it is read.
 
-    Members have the size that their archive says: whatever reads them stops there. A directory is not an archive.
+    Members are read up to the size that the directory of the archive states. A directory of files is not limited.
     """
     if isinstance(container, DirectoryContainer | RemoteDirectory):
         return
@@ -212,10 +213,10 @@ def require_bounded(container: Container, most: int) -> None:
         raise _too_large(getattr(container, "label", ""), max(sizes, key=sizes.__getitem__), total, most)
 
 
-def _too_large(label: str, name: str | None, size: int, most: int) -> DownloadError:
+def _too_large(label: str, name: str | None, size: int, limit: int) -> DownloadError:
     largest = f", above all {name}" if name else ""
     return DownloadError(
-        f"{label} expands to {size:,} bytes or more{largest}; the published download cannot be larger than {most:,} "
+        f"{label} expands to {size:,} bytes or more{largest}; the published download cannot be larger than {limit:,} "
         "(64 times size_bytes in competition.yaml, and a GiB): download it again, or correct size_bytes"
     )
 
@@ -300,10 +301,10 @@ def open_container(location: str) -> Container:
 
         fs, path = fsspec.core.url_to_fs(location)
         try:
-            found = fs.info(path)["type"]  # `isfile` would take a server that is away for a missing file
+            kind = fs.info(path)["type"]  # `isfile` is also False if the server cannot be reached
         except FileNotFoundError:
             raise DownloadError(f"{location} does not exist; download the competition first") from None
-        if found == "directory":
+        if kind == "directory":
             return RemoteDirectory(fs, path)
         # Imported here, because it imports fsspec.
         from competitions.preparing.archives.readahead import ReadAhead

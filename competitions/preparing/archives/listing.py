@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-_PAGE = 1_000  # entries of one request; S3 allows no more
+_PAGE_ENTRIES = 1_000  # entries of one request; S3 allows no more
 
 
 def files_below(fs: Any, root: str) -> Iterator[tuple[str, int]]:
@@ -23,21 +23,21 @@ def files_below(fs: Any, root: str) -> Iterator[tuple[str, int]]:
         return
     _, key, _ = fs.split_path(prefix)
     for page in s3_pages(fs, root):
-        for each in page:
-            if not each["Key"].endswith("/"):  # consoles create such objects for empty folders
-                yield each["Key"][len(key) :], each["Size"]
+        for entry in page:
+            if not entry["Key"].endswith("/"):  # consoles create such objects for empty folders
+                yield entry["Key"][len(key) :], entry["Size"]
 
 
 def s3_pages(fs: Any, root: str) -> Iterator[list[dict[str, Any]]]:
     """Yield the objects below `root` on S3 in pages of a listing."""
     bucket, key, _ = fs.split_path(root.rstrip("/") + "/")
-    more: dict[str, str] = {}
+    continuation: dict[str, str] = {}
     while True:
-        page = fs.call_s3("list_objects_v2", Bucket=bucket, Prefix=key, MaxKeys=_PAGE, **more)
+        page = fs.call_s3("list_objects_v2", Bucket=bucket, Prefix=key, MaxKeys=_PAGE_ENTRIES, **continuation)
         yield page.get("Contents", [])
         if not page.get("IsTruncated"):
             return
-        more = {"ContinuationToken": page["NextContinuationToken"]}
+        continuation = {"ContinuationToken": page["NextContinuationToken"]}
 
 
 def sizes_below(fs: Any, root: str) -> Iterator[int]:

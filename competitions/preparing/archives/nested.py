@@ -26,7 +26,7 @@ from competitions.preparing.archives.containers import (
 from competitions.preparing.archives.zips import ZipContainer
 
 _BLOCK = 1 << 20
-_SMALL = 1 << 20  # bytes from which on an archive is worth a file descriptor
+_MIN_FILE_BYTES = 1 << 20  # smaller archives are kept in memory without a file descriptor
 
 
 def open_nested(parent: Container, name: str, label: str) -> Container:
@@ -49,7 +49,7 @@ def seekable(parent: Container, name: str) -> Callable[[], IO[bytes]]:
     if isinstance(parent, ZipContainer) and parent.entry(name).method == zipfile.ZIP_STORED:
         return lambda: parent.compressed(name)
     size = parent.sizes[name]
-    scratch = _memory_file() if _SMALL < size <= IN_MEMORY else None
+    scratch = _memory_file() if _MIN_FILE_BYTES < size <= IN_MEMORY else None
     if scratch is None and size <= IN_MEMORY:
         with parent.open(name) as file:
             content = file.read()
@@ -62,7 +62,7 @@ def seekable(parent: Container, name: str) -> Callable[[], IO[bytes]]:
 
 
 def _memory_file() -> IO[bytes] | None:
-    """A scratch file in memory; None where there are none."""
+    """A scratch file in memory; None if the system has no such files."""
     if sys.platform == "linux":
         with contextlib.suppress(OSError):
             return os.fdopen(os.memfd_create("mlebench-nested"), "w+b")
@@ -83,9 +83,9 @@ def _copy_ahead(file: IO[bytes], sink: IO[bytes]) -> None:
 
 
 def _again(file: IO[bytes]) -> IO[bytes]:
-    """Another stream of a scratch file. Closing it leaves the file alone."""
+    """Another stream of a scratch file. Closing it does not close the file."""
     with contextlib.suppress(OSError):
         return open(f"/proc/self/fd/{file.fileno()}", "rb")  # noqa: PTH123  # with a position of its own
-    again = os.fdopen(os.dup(file.fileno()), "rb")
-    again.seek(0)
-    return again
+    duplicate = os.fdopen(os.dup(file.fileno()), "rb")
+    duplicate.seek(0)
+    return duplicate

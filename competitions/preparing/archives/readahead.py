@@ -1,4 +1,4 @@
-"""Read files on object stores in blocks, of which the next ones are fetched while the first are used."""
+"""Read files on object stores in blocks. The next blocks are fetched while the current one is used."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 
 from fsspec.caching import BaseCache, register_cache
 
-_AHEAD = 4  # blocks that are fetched ahead, at most
-_KEPT = 16  # blocks in memory, at most
+_MAX_AHEAD_BLOCKS = 4  # blocks that are fetched ahead
+_MAX_CACHED_BLOCKS = 16  # blocks in memory
 
 
 class ReadAhead(BaseCache):
@@ -25,7 +25,7 @@ class ReadAhead(BaseCache):
         super().__init__(blocksize, fetcher, size)
         self._blocks: OrderedDict[int, Future[bytes]] = OrderedDict()
         self._in_order: dict[int, int] = {}  # block -> number of blocks up to it that were read in order
-        self._pool = ThreadPoolExecutor(_AHEAD + 1, "readahead")  # starts no threads yet
+        self._pool = ThreadPoolExecutor(_MAX_AHEAD_BLOCKS + 1, "readahead")  # starts no threads yet
 
     def _fetch(self, start: int | None, stop: int | None) -> bytes:
         start, stop = start or 0, self.size if stop is None else min(stop, self.size)
@@ -33,20 +33,20 @@ class ReadAhead(BaseCache):
             return b""
         pieces = []
         for number in range(start // self.blocksize, (stop - 1) // self.blocksize + 1):
-            first = number * self.blocksize
+            block_start = number * self.blocksize
             block = self._block(number)
-            pieces.append(block[max(0, start - first) : stop - first])
+            pieces.append(block[max(0, start - block_start) : stop - block_start])
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def _block(self, number: int) -> bytes:
         if number not in self._in_order:
             self._in_order[number] = self._in_order.get(number - 1, 0) + 1
-        last = (self.size - 1) // self.blocksize
-        ahead = min(_AHEAD, self._in_order[number] - 1)
-        for wanted in range(number, min(number + ahead, last) + 1):
-            self._begin(wanted)
+        last_number = (self.size - 1) // self.blocksize
+        ahead = min(_MAX_AHEAD_BLOCKS, self._in_order[number] - 1)
+        for needed in range(number, min(number + ahead, last_number) + 1):
+            self._begin(needed)
         self._blocks.move_to_end(number)
-        while len(self._blocks) > _KEPT:
+        while len(self._blocks) > _MAX_CACHED_BLOCKS:
             oldest, dropped = self._blocks.popitem(last=False)
             self._in_order.pop(oldest, None)
             dropped.cancel()

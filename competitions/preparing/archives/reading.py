@@ -1,8 +1,8 @@
-"""Tell wrong bytes from failed reading: only the first is a damaged download.
+"""Distinguish wrong bytes from failed reading: only wrong bytes mean a damaged download.
 
-Libraries for archives take an error of reading for the end of the archive, or hide it behind an error of the format.
-`reader` keeps the errors of a remote stream, and makes an error of an answer that is shorter than what was asked for;
-`damaged` finds them behind an error of the format, and raises them as they are.
+Libraries for archives take an error of reading for the end of the archive, or raise an error of the format instead.
+`reader` records the errors of a remote stream, and treats an answer that is shorter than requested as an error.
+`damaged` finds the cause of an error of the format, and raises errors of reading unchanged.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from competitions.errors import DownloadError
 
 
 class ShortAnswer(OSError):
-    """A server sent fewer bytes than the file has at that place. Reading it again may succeed."""
+    """A server sent fewer bytes than the file has at that offset. Reading again may succeed."""
 
 
 class _Reader(io.RawIOBase):
@@ -36,7 +36,7 @@ class _Reader(io.RawIOBase):
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
         base = {io.SEEK_SET: 0, io.SEEK_CUR: self._stream.tell(), io.SEEK_END: self._size}[whence]
-        if base + offset < 0:  # as a local file says it
+        if base + offset < 0:  # the error of a local file
             raise OSError(errno.EINVAL, "Invalid argument")
         return self._stream.seek(base + offset)
 
@@ -45,8 +45,8 @@ class _Reader(io.RawIOBase):
 
     def read(self, size: int | None = -1) -> bytes:
         begin = self._stream.tell()
-        rest = max(0, self._size - begin)
-        wanted = rest if size is None or size < 0 else min(size, rest)
+        remaining = max(0, self._size - begin)
+        wanted = remaining if size is None or size < 0 else min(size, remaining)
         try:
             data = self._stream.read(wanted)
             if len(data) < wanted:
@@ -68,19 +68,19 @@ class _Reader(io.RawIOBase):
 
 
 def reader(stream: IO[bytes], label: str) -> IO[bytes]:
-    """A stream of a remote file whose errors, and answers cut short, are never taken for its content."""
-    found: Any = _Reader(stream, label)
-    return found
+    """A stream of a remote file that records errors and refuses answers that are too short."""
+    remote_reader: Any = _Reader(stream, label)
+    return remote_reader
 
 
 def damaged(message: str, error: BaseException, stream: Any = None) -> NoReturn:
-    """Raise `DownloadError` for an error of an archive's format, or the error of reading that is behind it."""
+    """Raise `DownloadError` for an error of an archive's format, or the error of reading that caused it."""
     failure = getattr(stream, "failure", None)
-    behind: BaseException | None = error
-    while failure is None and behind is not None:
-        if isinstance(behind, OSError) and not isinstance(behind, gzip.BadGzipFile):
-            failure = None if behind.errno == errno.EINVAL else behind  # EINVAL: to an offset that cannot be
-        behind = behind.__cause__ or behind.__context__
+    cause: BaseException | None = error
+    while failure is None and cause is not None:
+        if isinstance(cause, OSError) and not isinstance(cause, gzip.BadGzipFile):
+            failure = None if cause.errno == errno.EINVAL else cause  # EINVAL: a seek to an invalid offset
+        cause = cause.__cause__ or cause.__context__
     if failure is not None:
         raise failure
     raise DownloadError(message) from error

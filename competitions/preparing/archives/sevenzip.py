@@ -3,8 +3,8 @@
 py7zr decompresses an archive in one call and passes the bytes to writers. The call runs in a thread, which waits while
 the reader has a few blocks that it has not read yet.
 
-py7zr decompresses up to 128 MB at a time, and of Deflate what one MiB expands to, which is at most a GiB. An archive's
-header, with a record for each member, is in memory.
+py7zr decompresses up to 128 MB at a time; with Deflate it decompresses one MiB at a time, to at most a GiB. The header
+of an archive, with a record for each member, is in memory.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from competitions.preparing.archives.reading import damaged
 ERRORS = (py7zr.exceptions.ArchiveError, EOFError, OSError, lzma.LZMAError, struct.error, ValueError)
 """What py7zr raises for a damaged archive: some damage of the header is not noticed before a seek or a conversion."""
 _BLOCK = 1 << 20
-_WAITING = 8  # blocks between the two threads, at most
-_PAUSE = 0.2  # seconds between two looks at whether the other side is still there
+_MAX_WAITING_BLOCKS = 8  # between the two threads
+_POLL_SECONDS = 0.2  # after which the thread checks whether the reader has stopped
 
 
 class _ZstdDecompressor(compressor.ZstdDecompressor):
-    """py7zr's own ignores `max_length`: a MiB can expand to more than the memory of a machine."""
+    """The decompressor of py7zr ignores `max_length`: a MiB can expand to more than the memory of a machine."""
 
     def decompress(self, data: bytes | bytearray | memoryview, max_length: int = -1) -> bytes:
         if self.decompressor.eof:
@@ -45,11 +45,11 @@ compressor.algorithm_class_map[py7zr.FILTER_ZSTD] = (compressor.ZstdCompressor, 
 
 
 class _Stopped(Exception):
-    """The reader has ended before the archive."""
+    """The reader has stopped before the end of the archive."""
 
 
 class _Event:
-    """What the thread says: a member begins, a block of it, it ends, or (with an error or None) the archive ends."""
+    """An event of the thread: begin of a member, block, end of the member, or finished, with an error or None."""
 
     def __init__(self, kind: str, value: Any = None) -> None:
         self.kind, self.value = kind, value
@@ -59,14 +59,14 @@ class _Pipe:
     """A bounded queue of events that both sides can leave."""
 
     def __init__(self) -> None:
-        self._events: queue.Queue[_Event] = queue.Queue(_WAITING)
+        self._events: queue.Queue[_Event] = queue.Queue(_MAX_WAITING_BLOCKS)
         self.stopped = threading.Event()
 
     def put(self, event: _Event) -> None:
-        """Raises `_Stopped` once the reader has ended."""
+        """Add an event. Raises `_Stopped` once the reader has stopped."""
         while not self.stopped.is_set():
             try:
-                self._events.put(event, timeout=_PAUSE)
+                self._events.put(event, timeout=_POLL_SECONDS)
             except queue.Full:
                 continue
             return
@@ -170,8 +170,8 @@ def _extract(opener: Callable[[], IO[bytes]], label: str, names: Sequence[str], 
             try:
                 with py7zr.SevenZipFile(file) as archive:
                     archive.extract(targets=names, factory=_Factory(pipe))
-            except ERRORS as found:
-                damaged(f"{label} is not a complete 7z archive ({found}); download it again", found, file)
+            except ERRORS as failure:
+                damaged(f"{label} is not a complete 7z archive ({failure}); download it again", failure, file)
     except _Stopped:
         return
     except BaseException as caught:

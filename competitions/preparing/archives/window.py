@@ -1,4 +1,4 @@
-"""A part of a stream as a stream of its own, such as a member of an archive that is stored as it is."""
+"""A part of a stream as a stream of its own, such as a member of an archive that is stored without compression."""
 
 from __future__ import annotations
 

@@ -51,20 +51,20 @@ def read_directory(stream: IO[bytes]) -> dict[str, Entry]:
     if not end:
         raise zipfile.BadZipFile("File is not a zip file")
     size, offset = end[module._ECD_SIZE], end[module._ECD_OFFSET]
-    before = end[module._ECD_LOCATION] - size - offset  # bytes that precede the archive in the file
+    prefix_size = end[module._ECD_LOCATION] - size - offset  # bytes that precede the archive in the file
     if end[module._ECD_SIGNATURE] == module.stringEndArchive64:
-        before -= module.sizeEndCentDir64 + module.sizeEndCentDir64Locator
-    if offset + before < 0:
+        prefix_size -= module.sizeEndCentDir64 + module.sizeEndCentDir64Locator
+    if offset + prefix_size < 0:
         raise zipfile.BadZipFile("Bad offset for central directory")
-    stream.seek(offset + before)
+    stream.seek(offset + prefix_size)
     data = stream.read(size)
     if len(data) < size:
         raise zipfile.BadZipFile("Truncated central directory")
-    return _entries(data, before, end[module._ECD_ENTRIES_TOTAL])
+    return _entries(data, prefix_size, end[module._ECD_ENTRIES_TOTAL])
 
 
-def _entries(data: bytes, before: int, expected: int) -> dict[str, Entry]:
-    found: dict[str, Entry] = {}
+def _entries(data: bytes, prefix_size: int, expected: int) -> dict[str, Entry]:
+    entries: dict[str, Entry] = {}
     count = 0
     position, unpack, fixed = 0, _RECORD.unpack_from, _RECORD.size
     make = tuple.__new__  # that of `Entry` is in Python
@@ -82,7 +82,7 @@ def _entries(data: bytes, before: int, expected: int) -> dict[str, Entry]:
                 name = name[: name.index("\0")]
             if packed == _ZIP64 or size == _ZIP64 or offset == _ZIP64:
                 size, packed, offset = _large(data[end : end + extra], size, packed, offset)
-            found[name] = make(Entry, (offset + before, packed, size, crc, method, flags))
+            entries[name] = make(Entry, (offset + prefix_size, packed, size, crc, method, flags))
             position = end + extra + comment
             count += 1
     except struct.error as error:
@@ -90,7 +90,7 @@ def _entries(data: bytes, before: int, expected: int) -> dict[str, Entry]:
     # A flipped bit in a length can hide entries. Archives without zip64 store the count modulo 65,536.
     if position != len(data) or (count - expected) % 65536:
         raise zipfile.BadZipFile(f"Corrupt central directory: {count} entries of {expected}")
-    return found
+    return entries
 
 
 def _large(extra: bytes, *values: int) -> tuple[int, ...]:

@@ -24,14 +24,14 @@ from competitions.preparing.archives.zipdirectory import Entry, ZipReader
 
 Buffer = bytes | memoryview
 _BLOCK = 1 << 20
-_LARGE = 16 << 20
-_COMPRESSED = 1 << 18
-_SURE = 1 << 14  # bytes that expand to 16 MiB at most, whatever the directory says
+_READALL_BYTES = 16 << 20
+_COMPRESSED_BYTES = 1 << 18
+_SAFE_COMPRESSED_BYTES = 1 << 14  # as many bytes expand to at most 16 MiB, whatever the directory states
 _LOCAL = struct.Struct("<4s22xHH")  # magic number, length of the name and of the extra field
-_HEADER = _LOCAL.size  # bytes of a local file header before the name
+_HEADER_BYTES = _LOCAL.size  # bytes of a local file header before the name
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-_ENCRYPTED = 1  # in the flags
-_SLACK = 64  # room for the extra field that follows the name; a longer one costs a second read
+_ENCRYPTED_FLAG = 1  # in the flags
+_EXTRA_FIELD_BYTES = 64  # read for the extra field after the name; a longer field costs a second read
 
 
 class ZipContainer:
@@ -53,12 +53,12 @@ class ZipContainer:
 
     @property
     def on_disk(self) -> bool:
-        """Whether it is a local file or a part of one, so that members can be read in any order at no cost."""
+        """Whether the archive is a local file or a part of one, so that members can be read in any order at no cost."""
         return self._place is not None
 
     def open(self, name: str) -> IO[bytes]:
         entry = self.zip.entries[name]
-        if entry.method not in _METHODS or entry.flags & _ENCRYPTED:
+        if entry.method not in _METHODS or entry.flags & _ENCRYPTED_FLAG:
             return self.zip.open(name)
         stream: IO[bytes] = io.BufferedReader(_MemberStream(self, name, entry), min(_BLOCK, max(entry.size, 1 << 13)))
         return stream
@@ -75,7 +75,7 @@ class ZipContainer:
     def read(self, name: str) -> bytes:
         """All bytes of a small member, checked against its CRC. Raises `DownloadError` if they are damaged."""
         entry = self.zip.entries[name]
-        if entry.method not in _METHODS or entry.flags & _ENCRYPTED:
+        if entry.method not in _METHODS or entry.flags & _ENCRYPTED_FLAG:
             with self.zip.open(name) as file:
                 return file.read()
         return bytes(self._content(name, entry, self._read_stored(name, entry)))
@@ -85,7 +85,7 @@ class ZipContainer:
         data = stored
         try:
             if entry.method == zipfile.ZIP_DEFLATED:
-                if len(stored) > _SURE:
+                if len(stored) > _SAFE_COMPRESSED_BYTES:
                     data = isal_zlib.decompressobj(-zlib.MAX_WBITS).decompress(stored, entry.size + 1)
                 else:
                     data = isal_zlib.decompress(stored, -zlib.MAX_WBITS, max(entry.size, 1))
@@ -101,7 +101,7 @@ class ZipContainer:
 
     def _read_stored(self, name: str, entry: Entry) -> memoryview:
         offset, compressed = entry.offset, entry.compressed
-        block = self.read_at(offset, _HEADER + len(name) + _SLACK + compressed)
+        block = self.read_at(offset, _HEADER_BYTES + len(name) + _EXTRA_FIELD_BYTES + compressed)
         start = self._data_start(name, block)
         end = start + compressed
         if end > len(block):
@@ -148,15 +148,15 @@ class ZipContainer:
     def start(self, name: str) -> int:
         """Offset of the member's data in the archive."""
         entry = self.zip.entries[name]
-        return entry.offset + self._data_start(name, self.read_at(entry.offset, _HEADER + 4 * len(name)))
+        return entry.offset + self._data_start(name, self.read_at(entry.offset, _HEADER_BYTES + 4 * len(name)))
 
     def _data_start(self, name: str, block: bytes) -> int:
         """Where a member's data are in a block that begins with its local header."""
-        magic, length, extra = _LOCAL.unpack_from(block) if len(block) >= _HEADER else (b"", 0, 0)
+        magic, length, extra = _LOCAL.unpack_from(block) if len(block) >= _HEADER_BYTES else (b"", 0, 0)
         if magic != b"PK\3\4":
             raise DownloadError(f"{self.label}: {name} is damaged (no header); download it again")
-        name_end = _HEADER + int(length)
-        if name.isascii() and block[_HEADER:name_end] != name.encode():
+        name_end = _HEADER_BYTES + int(length)
+        if name.isascii() and block[_HEADER_BYTES:name_end] != name.encode():
             raise DownloadError(f"{self.label}: {name} has another name in its header; download it again")
         return name_end + int(extra)
 
@@ -180,9 +180,9 @@ class ZipContainer:
 
 
 class _MemberStream(io.RawIOBase):
-    """The content of a member, inflated in large pieces: several times as fast as `zipfile`, above all line by line.
+    """The content of a member, inflated in large pieces: several times as fast as `zipfile`, mostly for lines.
 
-    Raises the errors of `zipfile`: `BadZipFile` for damaged data, `EOFError` where they end too early.
+    Raises the errors of `zipfile`: `BadZipFile` for damaged data, `EOFError` for data that end too early.
     """
 
     def __init__(self, container: ZipContainer, name: str, entry: Entry) -> None:
@@ -206,7 +206,7 @@ class _MemberStream(io.RawIOBase):
         return self._position
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Move by reading: what is passed is inflated, and everything again to move back."""
+        """Move by inflating the bytes in between. To move back, the member is inflated again from its start."""
         base = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._entry.size}[whence]
         target = min(max(0, base + offset), self._entry.size)
         if target < self._position:
@@ -222,12 +222,12 @@ class _MemberStream(io.RawIOBase):
 
     def readall(self) -> bytes:
         pieces = []
-        while piece := self._next(_LARGE):
+        while piece := self._next(_READALL_BYTES):
             pieces.append(piece)
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def _next(self, size: int) -> bytes:
-        """At most `size` bytes; none at the end, where the CRC is compared."""
+        """At most `size` bytes; none at the end, after the CRC has been checked."""
         data = self._inflated(size) if self._inflater else self._stored(size)
         if data:
             self._position += len(data)
@@ -246,9 +246,9 @@ class _MemberStream(io.RawIOBase):
     def _inflated(self, size: int) -> bytes:
         inflater: Any = self._inflater
         while not inflater.eof:
-            piece = self._waiting or self._read(min(_COMPRESSED, self._entry.compressed - self._taken))
+            piece = self._waiting or self._read(min(_COMPRESSED_BYTES, self._entry.compressed - self._taken))
             try:
-                data: bytes = inflater.decompress(piece, size)  # without a piece, what it holds back
+                data: bytes = inflater.decompress(piece, size)  # an empty piece gives the bytes that it buffers
             except isal_zlib.error as error:  # type: ignore[misc]  # its stub calls it a function
                 raise zipfile.BadZipFile(f"{self._name} is damaged ({error})") from error
             self._waiting = inflater.unconsumed_tail

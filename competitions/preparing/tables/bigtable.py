@@ -30,16 +30,16 @@ from competitions.tables import csv_blocks, csv_text
 from competitions.tables.arrays import offsets_of, text_of
 from competitions.tables.type_inference import Types, inference_rows
 
-_MOST = 4 << 20  # bytes of rows that are formatted together
-_AHEAD = 32 << 20  # bytes of text waiting to be formatted
-_LARGEST_BLOCK = 1 << 30  # bytes of a block of rows, at most
+_MAX_FORMATTED_BYTES = 4 << 20  # bytes of rows that are formatted together
+_MAX_WAITING_BYTES = 32 << 20  # bytes of text waiting to be formatted
+_MAX_BLOCK_BYTES = 1 << 30  # bytes of a block of rows
 
 
 class BigTable:
     """The formatted rows of the CSV `name`. `options` are passed to ``read_csv`` (dtype, keep_default_na, ...).
 
-    The columns in `keep`, which are needed to draw the test set, stay in memory with their types as `kept`, texts as
-    categories: most are repeated.
+    The columns in `keep`, which are needed to draw the test set, stay in memory with their types as `kept`. Their texts
+    are categories, because most are repeated.
     """
 
     def __init__(self, download: Download, name: str, *, keep: Sequence[str] = (), **options: Any) -> None:
@@ -89,7 +89,7 @@ class BigTable:
 
 
 class _Formatted:
-    """A table as text in a scratch file, which is not changed any more."""
+    """A table as text in a scratch file that does not change any more."""
 
     def __init__(self, download: Download, name: str, keep: list[str], options: dict[str, Any]) -> None:
         self._download, self._name, self._options = download, name, options
@@ -98,44 +98,50 @@ class _Formatted:
         self.header = _csv(empty, header=True)
         self.block_rows = inference_rows(len(self.columns))
         plan = csv_blocks.Plan.of(self.columns, options)
-        types, most = Types(), _MOST
+        types, max_bytes = Types(), _MAX_FORMATTED_BYTES
         settled = False
         while not settled:  # repeated only if a later block changed a column's type, which makes earlier rows wrong
             try:
-                settled = self._format(types, keep, plan, most)
+                settled = self._format(types, keep, plan, max_bytes)
             except _Undecided:
-                types, most = Types(), sys.maxsize
+                types, max_bytes = Types(), sys.maxsize
             except csv_blocks.UnsupportedCsv:
                 plan, types = None, Types()
 
-    def _format(self, types: Types, keep: list[str], plan: csv_blocks.Plan | None, most: int) -> bool:
+    def _format(self, types: Types, keep: list[str], plan: csv_blocks.Plan | None, max_bytes: int) -> bool:
         """Fill the scratch file. Returns False if a block after the first had new types."""
         self.scratch = ScratchRows()
-        kept: list[pd.DataFrame] = []
+        kept_columns: list[pd.DataFrame] = []
         settled = True
-        known = types.copy()
-        kinds: dict[int, list[Any]] = {}
-        for block in self._formatted(known, keep, plan, most):
-            found = list(block.example.dtypes)
-            if kinds.setdefault(block.number, found) != found:
+        known_types = types.copy()
+        dtypes_of_blocks: dict[int, list[Any]] = {}
+        for block in self._formatted(known_types, keep, plan, max_bytes):
+            dtypes = list(block.example.dtypes)
+            if dtypes_of_blocks.setdefault(block.number, dtypes) != dtypes:
                 raise _Undecided
-            settled &= not types.learn(block.example) or not kept
-            kept.append(_compact(block.kept))
+            settled &= not types.learn(block.example) or not kept_columns
+            kept_columns.append(_compact(block.kept))
             self.scratch.append(block.text, block.lengths)
         self.scratch.complete()
-        self.kept = pd.DataFrame({name: _together([frame[name] for frame in kept]) for name in keep})
+        self.kept = pd.DataFrame({name: _together([frame[name] for frame in kept_columns]) for name in keep})
         return settled
 
-    def _formatted(self, types: Types, keep: list[str], plan: csv_blocks.Plan | None, most: int) -> Iterator[_Block]:
+    def _formatted(
+        self, types: Types, keep: list[str], plan: csv_blocks.Plan | None, max_bytes: int
+    ) -> Iterator[_Block]:
         """Yield the blocks of the file in order, or pieces of them. A few are parsed and formatted concurrently."""
         with self._download.open_file(self._name) as file, ThreadPoolExecutor(WORKERS) as pool:
             if plan:
-                pieces = csv_blocks.cut(file, self.block_rows, most)
+                pieces = csv_blocks.cut(file, self.block_rows, max_bytes)
                 work = partial(self._parsed, plan, types=types, keep=keep)
-                yield from ordered_map(pool, work, pieces, lambda piece: min(WORKERS, _AHEAD // len(piece.text) + 1))
+
+                def pieces_ahead(piece: csv_blocks.BlockPiece) -> int:
+                    return min(WORKERS, _MAX_WAITING_BYTES // len(piece.text) + 1)
+
+                yield from ordered_map(pool, work, pieces, pieces_ahead)
             else:
                 frames = enumerate(self._frames(file))
-                yield from ordered_map(pool, lambda each: _block_of(*each, types, keep), frames, WORKERS)
+                yield from ordered_map(pool, lambda numbered: _block_of(*numbered, types, keep), frames, WORKERS)
 
     def _frames(self, file: IO[bytes]) -> Iterator[pd.DataFrame]:
         bounded = _Bounded(file, self._name)
@@ -147,12 +153,12 @@ class _Formatted:
     def _parsed(self, plan: csv_blocks.Plan, piece: csv_blocks.BlockPiece, types: Types, keep: list[str]) -> _Block:
         columns = csv_blocks.parse(piece.text, plan)
         if columns is not None and not types.mixed:
-            # Without quotes no cell has a character that is quoted: each would end the cell or the row.
+            # Without quotes no cell has a character that is quoted: such a character would end the cell or the row.
             rows = csv_text.rows_of_arrays(list(columns.values()), plain=b'"' not in piece.text)
             if rows is not None:
                 example = csv_blocks.frame({name: column[:1] for name, column in columns.items()})
-                kept = csv_blocks.frame({name: columns[name] for name in keep})
-                return _Block(piece.block, example, kept, text_of(rows), np.diff(offsets_of(rows)))
+                kept_columns = csv_blocks.frame({name: columns[name] for name in keep})
+                return _Block(piece.block, example, kept_columns, text_of(rows), np.diff(offsets_of(rows)))
         if columns is not None:
             return _block_of(piece.block, csv_blocks.frame(columns), types, keep)
         if not piece.whole:
@@ -162,11 +168,11 @@ class _Formatted:
 
 
 class _Undecided(Exception):
-    """The types of a block's columns do not follow from those of its pieces, so that it has to be parsed whole."""
+    """The types of a block's columns do not follow from those of its pieces, so the block has to be parsed whole."""
 
 
 class _Bounded(io.RawIOBase):
-    """A file of which pandas cannot read more than `_LARGEST_BLOCK` bytes for one block of rows.
+    """A file of which pandas cannot read more than `_MAX_BLOCK_BYTES` bytes for one block of rows.
 
     After a quote that is never closed, pandas would read the rest of the file into memory.
     """
@@ -181,9 +187,9 @@ class _Bounded(io.RawIOBase):
         data = self._file.read(len(buffer))
         buffer[: len(data)] = data
         self.read_since += len(data)
-        if self.read_since > _LARGEST_BLOCK:
+        if self.read_since > _MAX_BLOCK_BYTES:
             raise DownloadError(
-                f"{self._name} has rows of more than {_LARGEST_BLOCK >> 20:,} MB, or a quote that is never closed; "
+                f"{self._name} has rows of more than {_MAX_BLOCK_BYTES >> 20:,} MB, or a quote that is never closed; "
                 "download it again"
             )
         return len(data)

@@ -1,8 +1,8 @@
 """Rows of text in a scratch file, which are read in any order with bounded memory.
 
-The file is read from front to back. Rows in another order than that of the file are first written to a second one,
-window by window of the result, so that each window can then be read at once: bytes are read twice and written once,
-however many there are.
+The file is read from front to back. Rows in another order than that of the file are first written to a second file,
+window by window of the result, so that each window can then be read at once. Bytes are read twice and written once,
+whatever the size of the table.
 
 Memory: 6 bytes per row, and some 200 MB. Scratch: twice the size of the text.
 """
@@ -25,11 +25,11 @@ from common.concurrency import WORKERS, ordered_map
 from competitions.tables.arrays import offsets_of, text_of
 
 WINDOW = 64 << 20
-"""Bytes of a result that are put in order at a time, with what the order of their rows takes."""
-_PER_ROW = 32  # bytes of memory, besides the text
-_PIECE = 4 << 20
-_STEP = 1 << 20  # rows
-_READ = 16 << 20  # bytes of the scratch file
+"""Bytes of a result that are put in order at a time, including the memory for the order of their rows."""
+_ROW_OVERHEAD_BYTES = 32  # memory of a row besides its text
+_PIECE_BYTES = 4 << 20
+_STEP_ROWS = 1 << 20  # rows whose lengths are requested at a time
+_READ_BYTES = 16 << 20  # bytes of the scratch file that are read at a time
 
 Rows = NDArray[np.integer[Any]]
 T = TypeVar("T")
@@ -51,7 +51,7 @@ class ScratchRows:
         self._appended.append(lengths)
 
     def complete(self) -> None:
-        """Note that there are no more rows, so that they can be read."""
+        """End appending, so that the rows can be read."""
         self._file.flush()
         self._lengths = _joined(self._appended)
 
@@ -63,7 +63,7 @@ class ScratchRows:
         with ThreadPoolExecutor(WORKERS) as pool:
             for window in self._windows(rows):
                 finished = partial(_finished, _rows(window.lengths, window.text), finish=finish)
-                pieces = (window.places[some] for some in _ranges(len(window.places), window.lengths_of, _PIECE))
+                pieces = (window.places[part] for part in _ranges(len(window.places), window.lengths_of, _PIECE_BYTES))
                 yield from ordered_map(pool, finished, pieces, WORKERS)
 
     def _windows(self, rows: Rows) -> Iterator[_Window]:
@@ -72,14 +72,15 @@ class ScratchRows:
             yield _Window(self._lengths, self._read(0, self._size), rows)
         elif (rows[1:] > rows[:-1]).all():
             start = position = 0
-            for some in _ranges(len(self), self._costs, WINDOW):
-                lengths, stop = self._lengths[some], int(np.searchsorted(rows, some.stop))
+            for table_rows in _ranges(len(self), self._costs, WINDOW):
+                lengths, stop = self._lengths[table_rows], int(np.searchsorted(rows, table_rows.stop))
                 size = int(lengths.sum(dtype=np.int64))
                 if stop > start:
-                    yield _Window(lengths, self._read(position, size), rows[start:stop] - some.start)
+                    yield _Window(lengths, self._read(position, size), rows[start:stop] - table_rows.start)
                 start, position = stop, position + size
         else:
-            parts = [rows[some] for some in _ranges(len(rows), lambda some: self._costs(rows[some]), WINDOW)]
+            spans = _ranges(len(rows), lambda span: self._costs(rows[span]), WINDOW)
+            parts = [rows[span] for span in spans]
             while parts:  # once, unless rows are requested repeatedly
                 numbers = np.zeros(len(self), np.uint16)
                 for count, part in enumerate(parts, 1):
@@ -94,37 +95,37 @@ class ScratchRows:
         return os.pread(self._file.fileno(), size, start)
 
     def _costs(self, rows: slice | Rows) -> NDArray[np.int32]:
-        return self._lengths[rows] + np.int32(_PER_ROW)
+        return self._lengths[rows] + np.int32(_ROW_OVERHEAD_BYTES)
 
     def _distributed(self, parts: list[Rows], numbers: NDArray[np.uint16]) -> Iterator[_Window]:
         """Yield a window for each of these parts of the rows. `numbers` has the part of each row of the table, from 1.
 
-        The table is read once; the rows of each part, in the order of the table, are written to a place of their own.
+        The table is read once; the rows of each part, in the order of the table, are written to a range of their own.
         """
         starts = [0, *accumulate(int(self._lengths[part].sum(dtype=np.int64)) for part in parts)]
         ends = starts.copy()
         with tempfile.TemporaryFile(prefix="mlebench-order-") as scratch:
             position = 0
-            for some in _ranges(len(self), self._lengths.__getitem__, _READ):
-                lengths, wanted = self._lengths[some], numbers[some]
+            for table_rows in _ranges(len(self), self._lengths.__getitem__, _READ_BYTES):
+                lengths, part_numbers = self._lengths[table_rows], numbers[table_rows]
                 size = int(lengths.sum(dtype=np.int64))
-                order = np.argsort(wanted, kind="stable")[np.count_nonzero(wanted == 0) :]
-                taken = _rows(lengths, self._read(position, size)).take(pa.array(order))
-                text, offsets = text_of(taken), offsets_of(taken)
-                bounds = offsets[np.searchsorted(wanted[order], np.arange(1, len(parts) + 2))].tolist()
+                order = np.argsort(part_numbers, kind="stable")[np.count_nonzero(part_numbers == 0) :]
+                ordered_rows = _rows(lengths, self._read(position, size)).take(pa.array(order))
+                text, offsets = text_of(ordered_rows), offsets_of(ordered_rows)
+                bounds = offsets[np.searchsorted(part_numbers[order], np.arange(1, len(parts) + 2))].tolist()
                 for number, (begin, end) in enumerate(pairwise(bounds)):
                     if end > begin:
                         os.pwrite(scratch.fileno(), text[begin:end], ends[number])
                         ends[number] += end - begin
                 position += size
             for number, part in enumerate(parts):
-                ascending, places = np.unique(part, return_inverse=True)
-                whole = os.pread(scratch.fileno(), ends[number] - starts[number], starts[number])
-                yield _Window(self._lengths[ascending], whole, places)
+                ascending, positions = np.unique(part, return_inverse=True)
+                text_of_part = os.pread(scratch.fileno(), ends[number] - starts[number], starts[number])
+                yield _Window(self._lengths[ascending], text_of_part, positions)
 
 
 class _Window(NamedTuple):
-    """Some rows of a table: the length of each, their text, and the places among them of the rows to be written."""
+    """Some rows of a table: the length of each, their text, and the positions among them of the rows to be written."""
 
     lengths: NDArray[np.int32]
     text: bytes
@@ -141,10 +142,10 @@ def _ranges(count: int, lengths: Callable[[slice], NDArray[np.int32]], size: int
     Lengths are requested for some rows at a time, because all of them would take more memory than everything else.
     """
     start = total = 0
-    for first in range(0, count, _STEP):
-        ends = total + np.cumsum(lengths(slice(first, first + _STEP)), dtype=np.int64)
+    for first_row in range(0, count, _STEP_ROWS):
+        ends = total + np.cumsum(lengths(slice(first_row, first_row + _STEP_ROWS)), dtype=np.int64)
         bounds = np.arange(-(-total // size) * size, ends[-1], size)
-        for stop in first + np.searchsorted(ends, bounds):
+        for stop in first_row + np.searchsorted(ends, bounds):
             if stop > start:
                 yield slice(start, int(stop))
                 start = int(stop)
@@ -160,16 +161,16 @@ def _rows(lengths: NDArray[np.int32], text: bytes) -> pa.LargeBinaryArray:
     )
 
 
-def _finished(found: pa.LargeBinaryArray, places: Rows, finish: Callable[[memoryview], T]) -> T:
-    return finish(text_of(found.take(pa.array(places))))
+def _finished(window: pa.LargeBinaryArray, positions: Rows, finish: Callable[[memoryview], T]) -> T:
+    return finish(text_of(window.take(pa.array(positions))))
 
 
 def _joined(parts: list[NDArray[np.int32]]) -> NDArray[np.int32]:
-    """Like `numpy.concatenate`, but each part is given away once it is copied."""
-    found = np.empty(sum(map(len, parts)), np.int32)
-    end = len(found)
+    """Like `numpy.concatenate`, but each part is freed once it is copied."""
+    joined = np.empty(sum(map(len, parts)), np.int32)
+    end = len(joined)
     while parts:
         part = parts.pop()
-        found[end - len(part) : end] = part
+        joined[end - len(part) : end] = part
         end -= len(part)
-    return found
+    return joined

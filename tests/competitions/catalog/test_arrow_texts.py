@@ -51,7 +51,7 @@ def test_files_are_those_of_plain_pandas(
 ) -> None:
     raw, found = tmp_path / "raw.zip", prepared.get(name, "v1")
     _harden(found.raw, raw, TABLES[name])
-    monkeypatch.setattr(download, "_SMALL_TABLE", 0)
+    monkeypatch.setattr(download, "_SMALL_TABLE_BYTES", 0)
     monkeypatch.setattr(pieces, "PIECE", 1 << 12)  # several of each table
     parsed: list[Any] = []
     read_stream = columns.read_stream

@@ -57,7 +57,7 @@ def test_equals_pandas_on_nasty_cells(
     table_of: TableOf, monkeypatch: pytest.MonkeyPatch, window: int, most: int, seed: int
 ) -> None:
     monkeypatch.setattr(scratch_rows, "WINDOW", window)
-    monkeypatch.setattr(bigtable, "_MOST", most)
+    monkeypatch.setattr(bigtable, "_MAX_FORMATTED_BYTES", most)
     rng = np.random.default_rng(seed)
     columns = [rng.choice(rng.choice(NASTY, rng.integers(1, len(NASTY)), replace=False), 500) for _ in range(5)]
     rows = [f"{i},{','.join(cells)}\n" for i, cells in enumerate(zip(*columns, strict=True))]
@@ -74,7 +74,7 @@ def test_equals_pandas_on_nasty_cells(
 def test_types_are_those_of_the_whole_file(
     table_of: TableOf, monkeypatch: pytest.MonkeyPatch, early: str, late: str, most: int
 ) -> None:
-    monkeypatch.setattr(bigtable, "_MOST", most)
+    monkeypatch.setattr(bigtable, "_MAX_FORMATTED_BYTES", most)
     # pandas infers types in blocks of 2^18 rows of three columns: "1.50" stays text only beside text in its block.
     before, after = f"0,{early},\n", f"0,{late},\n"
     text = "id,value,empty\n" + before * 262_144 + after + before * 10 + "1,,\n"
@@ -89,7 +89,7 @@ def test_kept_columns_have_the_types_of_the_whole_file(table_of: TableOf) -> Non
 
 
 def test_kept_texts_are_categories_of_the_whole_file(table_of: TableOf, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bigtable, "_MOST", 1000)
+    monkeypatch.setattr(bigtable, "_MAX_FORMATTED_BYTES", 1000)
     table, whole = table_of("day,value\n" + "b,2\n" * 1000 + ",2\n" + "a,1\n", keep=("value", "day"))
     assert list(table.kept) == ["value", "day"]
     assert table.kept["day"].dtype == "category"
@@ -182,7 +182,7 @@ def test_scratch_leaves_nothing_behind(table_of: TableOf, tmp_path: Path, monkey
 @pytest.mark.parametrize("step", [1, 7, 100])
 @pytest.mark.parametrize("size", [1, 10, 40, 10**6])
 def test_parts_are_consecutive_and_bounded(monkeypatch: pytest.MonkeyPatch, step: int, size: int) -> None:
-    monkeypatch.setattr(scratch_rows, "_STEP", step)
+    monkeypatch.setattr(scratch_rows, "_STEP_ROWS", step)
     lengths = np.array([3, 0, 5, 2, 10, 1, 1, 4, 40, 6, 0, 8] * 3, dtype=np.int32)
     parts = list(scratch_rows._ranges(len(lengths), lengths.__getitem__, size))
     assert [row for part in parts for row in range(part.start, part.stop)] == list(range(len(lengths)))
@@ -193,9 +193,9 @@ def test_parts_are_consecutive_and_bounded(monkeypatch: pytest.MonkeyPatch, step
 def test_a_quote_that_is_never_closed_is_told_before_the_file_is_in_memory(
     table_of: TableOf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bigtable, "_LARGEST_BLOCK", 1 << 20)
-    monkeypatch.setattr("competitions.tables.csv_blocks._LONGEST_ROW", 1 << 16)
-    monkeypatch.setattr("competitions.tables.csv_blocks._PIECE", 1 << 14)
+    monkeypatch.setattr(bigtable, "_MAX_BLOCK_BYTES", 1 << 20)
+    monkeypatch.setattr("competitions.tables.csv_blocks._MAX_ROW_BYTES", 1 << 16)
+    monkeypatch.setattr("competitions.tables.csv_blocks._READ_BYTES", 1 << 14)
     text = "a,b\n" + "1,x\n" * 1000 + '2,"stray\n' + "3,y\n" * 1_000_000
     (tmp_path / "table.csv").write_text(text)
     with pytest.raises(DownloadError, match=r"table\.csv has .* a quote that is never closed"):
@@ -203,7 +203,7 @@ def test_a_quote_that_is_never_closed_is_told_before_the_file_is_in_memory(
 
 
 def test_a_quote_within_a_field_is_no_stray_one(table_of: TableOf, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("competitions.tables.csv_blocks._LONGEST_ROW", 1 << 16)
-    monkeypatch.setattr("competitions.tables.csv_blocks._PIECE", 1 << 14)
+    monkeypatch.setattr("competitions.tables.csv_blocks._MAX_ROW_BYTES", 1 << 16)
+    monkeypatch.setattr("competitions.tables.csv_blocks._READ_BYTES", 1 << 14)
     table, whole = table_of("a,b\n" + '1,5" disk\n' + "2,y\n" * 100_000)
     same(table, whole, np.arange(len(whole))[::-1])

@@ -39,8 +39,8 @@ def test_the_order_as_others(many: bool, data: st.DataObject, kind: str, wanted_
     wanted = np.array(sorted(data.draw(st.sets(st.integers(0, 127), max_size=30))), wanted_kind)
     numbers = np.array(data.draw(st.permutations(wanted.tolist())), kind)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tables, "_MANY_ROWS", 0 if many else 1000)
-        patch.setattr(tables, "_PART", 7)
+        patch.setattr(tables, "_MIN_COMPACT_ROWS", 0 if many else 1000)
+        patch.setattr(tables, "_PART_ROWS", 7)
         order = order_as(numbers, wanted)
         assert order is not None
         assert order.dtype == (np.int32 if many else np.intp)

@@ -32,7 +32,7 @@ def test_a_large_block_comes_in_pieces() -> None:
 
 @pytest.mark.parametrize("piece", [1, 7, 1 << 20])
 def test_blocks_have_so_many_rows_however_the_stream_comes(piece: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(csv_blocks, "_PIECE", piece)
+    monkeypatch.setattr(csv_blocks, "_READ_BYTES", piece)
     assert blocks_of('a,b\n1,2\n"x\n""y",3\n4,5') == [b'1,2\n"x\n""y",3\n', b"4,5\n"]
     assert blocks_of('"a\nb",c\r\n1,2\r\n') == [b"1,2\r\n"]
 
@@ -104,8 +104,8 @@ class Endless(io.RawIOBase):
 
 
 def test_a_stray_quote_does_not_read_the_rest_of_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(csv_blocks, "_LONGEST_ROW", 1 << 20)
-    monkeypatch.setattr(csv_blocks, "_PIECE", 1 << 18)
+    monkeypatch.setattr(csv_blocks, "_MAX_ROW_BYTES", 1 << 20)
+    monkeypatch.setattr(csv_blocks, "_READ_BYTES", 1 << 18)
     file = Endless(b'a,b\n1,2\n3,"stray\n', 1 << 40)
     with pytest.raises(UnsupportedCsv, match="without an end"):
         list(cut(io.BufferedReader(file), 1000, sys.maxsize))
@@ -113,7 +113,7 @@ def test_a_stray_quote_does_not_read_the_rest_of_the_file(monkeypatch: pytest.Mo
 
 
 def test_long_rows_below_the_bound_are_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(csv_blocks, "_LONGEST_ROW", 1 << 12)
-    monkeypatch.setattr(csv_blocks, "_PIECE", 1 << 8)
+    monkeypatch.setattr(csv_blocks, "_MAX_ROW_BYTES", 1 << 12)
+    monkeypatch.setattr(csv_blocks, "_READ_BYTES", 1 << 8)
     long = '"' + "x\n" * 2000 + '",2\n'
     assert blocks_of("a,b\n1,2\n" + long + "3,4\n", 1) == [b"1,2\n", long.encode(), b"3,4\n"]

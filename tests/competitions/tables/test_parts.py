@@ -22,7 +22,7 @@ def joined(*arrays: pa.Array, pieces: float = 4, rows: int = MANY) -> pa.Chunked
 
 @pytest.mark.parametrize("seed", range(5))
 def test_texts_are_one_array_with_the_values_of_all(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parts, "_LEAST", 1)
+    monkeypatch.setattr(parts, "_MIN_CAPACITY_BYTES", 1)
     rng = random.Random(seed)
     for _ in range(50):
         lists = [
@@ -112,6 +112,6 @@ def test_rows_for_which_pandas_infers_a_type_begin_with_text_somewhere() -> None
 
 
 def test_more_text_than_one_array_holds_is_left_to_pandas(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parts, "_MOST", 10)
+    monkeypatch.setattr(parts, "_MAX_TEXT_BYTES", 10)
     assert joined(pa.array(["12345"]), pa.array(["6789x"])) is not None
     assert joined(pa.array(["12345"]), pa.array(["6789x", "0"]), pa.array(["1"])) is None

@@ -85,7 +85,7 @@ def test_verifying_keeps_no_list_of_files(tmp_path: Path) -> None:
 class TestObjectsOfABucket:
     @pytest.fixture
     def store(self, s3: Bucket, monkeypatch: pytest.MonkeyPatch) -> Store:
-        monkeypatch.setattr(listing, "_PAGE", 10)
+        monkeypatch.setattr(listing, "_PAGE_ENTRIES", 10)
         store = Store(s3.url)
         for name in [f"data/public/{n:02}" for n in range(25)] + ["data", "data2/x", "dat/x"]:
             store.write(store.url("prepared", "v1", "digits", name), b"12345")
@@ -118,7 +118,7 @@ class TestObjectsOfABucket:
 def test_a_folder_is_removed_with_a_request_for_a_page(
     faulty_s3: FaultyBucket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(listing, "_PAGE", 10)
+    monkeypatch.setattr(listing, "_PAGE_ENTRIES", 10)
     store = Store(faulty_s3.url)
     for number in range(25):
         store.write(store.url("data", f"{number}"), b"x")

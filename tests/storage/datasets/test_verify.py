@@ -39,7 +39,7 @@ def store_dataset(store: Store, names: list[str]) -> None:
 
 @pytest.fixture(params=["disk", "bucket"])
 def store(request: pytest.FixtureRequest, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> Store:
-    monkeypatch.setattr(listing, "_PAGE", 3)
+    monkeypatch.setattr(listing, "_PAGE_ENTRIES", 3)
     monkeypatch.setattr(manifests, "BATCH_ROWS", 4)
     if request.param == "disk":
         return Store(str(tmp_path))
@@ -63,7 +63,7 @@ def test_damage_is_found_among_names_of_every_order(store: Store) -> None:
 
 
 def test_a_listing_is_read_page_by_page(faulty_s3: FaultyBucket, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(listing, "_PAGE", 3)
+    monkeypatch.setattr(listing, "_PAGE_ENTRIES", 3)
     store = Store(faulty_s3.url)
     store_dataset(store, NAMES)
     before = faulty_s3.proxy.count("LIST")
