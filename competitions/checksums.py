@@ -11,7 +11,7 @@ _NEXT = re.compile(r"^known_issues:", re.MULTILINE)
 
 
 def with_checksums(text: str, download: str | None, prepared: Mapping[str, str]) -> str:
-    r"""The text of a `competition.yaml` with these MD5s instead of its own. All other lines stay as they are.
+    r"""The text of a `competition.yaml` with these MD5s instead of its own. All other lines stay unchanged.
 
     Args:
         text: the file.
@@ -25,7 +25,7 @@ def with_checksums(text: str, download: str | None, prepared: Mapping[str, str])
         public/a.csv: '00000000000000000000000000000000'
     known_issues: []
     """
-    # Quoted: a sum of digits only, or of digits and one e, would be a number.
+    # MD5s are quoted, because YAML reads one of digits only, or of digits and one e, as a number.
     lines = ["checksums:"]
     if download:
         lines.append(f"  download: '{download}'")
@@ -35,7 +35,7 @@ def with_checksums(text: str, download: str | None, prepared: Mapping[str, str])
     if _BLOCK.search(text):
         return _BLOCK.sub(lambda _: block, text, count=1)
     if _NEXT.search(text):
-        return _NEXT.sub(lambda found: block + found[0], text, count=1)
+        return _NEXT.sub(lambda match: block + match[0], text, count=1)
     return text + ("" if text.endswith("\n") or not text else "\n") + block
 
 

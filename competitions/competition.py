@@ -38,23 +38,23 @@ Part = Literal["prepare", "grade", "bundle"]
 PARTS: tuple[Part, ...] = get_args(Part)
 _NOT_CODE = {".md", ".yaml", ".pyc"}
 _REQUIRED = ("competition.yaml", "description.md", "prepare.py", "grade.py")
-_KEPT: dict[tuple[str, str], tuple[tuple[int, ...], Any]] = {}
+_CACHED_ANSWERS: dict[tuple[str, str], tuple[tuple[int, ...], Any]] = {}
 """The parsed answers of the last calls of `Competition.grade`: global, because competitions are values."""
-_MOST_KEPT = 4
-_LARGEST_KEPT = 64 << 20  # bytes of a file of answers
-_WORTH_THREADS = 1 << 20  # bytes of a file of answers; part of reading is not done on all cores
-_SETTLED = 2_000_000_000  # nanoseconds after which a change of a file surely shows in its time stamp
+_MAX_CACHED_ANSWERS = 4
+_MAX_CACHED_BYTES = 64 << 20  # of a file of answers
+_MIN_PARALLEL_BYTES = 1 << 20  # of a file of answers that is read at the same time as the submission
+_SETTLED_NANOSECONDS = 2_000_000_000  # after which a change of a file certainly changes its time stamp
 
 
 class _FromSource(SourceFileLoader):
     """Loads a module from its source alone.
 
-    Bytecode is taken for current if its source has the same size and the same second of its last change, so one of two
-    edits in a second would be ignored, and results would be recorded under the fingerprint of code that did not run.
+    Python takes bytecode for current if its source has the same size and was changed in the same second. Of two edits
+    within a second one would be ignored, and results would be recorded under the fingerprint of code that did not run.
     """
 
     def path_stats(self, path: str) -> Any:
-        """Without them, bytecode is neither read nor written."""
+        """Raise `OSError`: without these values, bytecode is neither read nor written."""
         raise OSError(f"bytecode of {path} is not used")
 
 
@@ -107,9 +107,9 @@ class Competition(BaseModel):
         return self.describe("v1", obfuscated=True)
 
     def describe(self, edition: Edition, *, obfuscated: bool = False) -> str:
-        """The description for agents, as Markdown, as it is now: a process may live for weeks.
+        """The description for agents, as Markdown. The file is read at each call, because a process may live for weeks.
 
-        `obfuscated`: without anything that identifies the competition. Raises `UserError` if there is none.
+        `obfuscated` selects the description without the competition's identity. Raises `UserError` if there is none.
         """
         path = self.folder / ("description_obfuscated.md" if obfuscated else "description.md")
         if obfuscated and not path.is_file():
@@ -120,8 +120,8 @@ class Competition(BaseModel):
         """The parameters of `prepare`, with `overrides` applied. Raises `UserError` for an unknown name."""
         unknown = sorted(set(overrides or {}) - set(self.facts.params))
         if unknown:
-            known = ", ".join(sorted(self.facts.params)) or "none"
-            raise UserError(f"{self.id} has no parameter {', '.join(unknown)}; it has: {known}")
+            known_names = ", ".join(sorted(self.facts.params)) or "none"
+            raise UserError(f"{self.id} has no parameter {', '.join(unknown)}; it has: {known_names}")
         return {**self.facts.params, **(overrides or {})}
 
     def files_of(self, edition: Edition) -> Edition:
@@ -131,17 +131,17 @@ class Competition(BaseModel):
     def fingerprint(self, part: Part = "prepare") -> str:
         """Hash of the code, the data files and the libraries that `part` depends on, as 16 hexadecimal digits.
 
-        These are `part`.py, what it imports of the folder and of this project, and what the folder holds besides. Files
+        These are `part`.py, its imports from the folder and from this project, and the other files of the folder. Files
         that only other parts use are excluded, so that a changed grader does not cause a dataset to be prepared again.
         Descriptions are excluded for the same reason, and `competition.yaml`, whose values count where they are used.
         """
         used = self._closure(part)
-        others = [self._closure(other) for other in PARTS if other != part]
-        unrelated = {path for other in others for path in other.files} - used.files
+        other_closures = [self._closure(other_part) for other_part in PARTS if other_part != part]
+        unrelated = {path for other_closure in other_closures for path in other_closure.files} - used.files
         files = {
             path.relative_to(self.folder).as_posix(): path
             for path in self._files()
-            if path not in unrelated and (path.suffix == ".py" or not self._of_others(path, used, others))
+            if path not in unrelated and (path.suffix == ".py" or not self._of_others(path, used, other_closures))
         }
         files |= {shown(path): path for path in used.files if not path.is_relative_to(self.folder)}
         return digest(part, files, used.libraries)
@@ -157,13 +157,13 @@ class Competition(BaseModel):
         if self._has_policy(edition):
             modules.append("competitions.policy")
             facts["submission"] = self.facts.submission
-        shared = [closure(module_file(name)) for name in modules]
-        files = {shown(path): path for each in shared for path in each.files}
-        return digest(f"{self.fingerprint('grade')} {facts}", files, chain(*(each.libraries for each in shared)))
+        closures = [closure(module_file(name)) for name in modules]
+        files = {shown(path): path for used in closures for path in used.files}
+        return digest(f"{self.fingerprint('grade')} {facts}", files, chain(*(used.libraries for used in closures)))
 
-    def _of_others(self, path: Path, used: Closure, others: Iterable[Closure]) -> bool:
+    def _of_others(self, path: Path, used: Closure, other_closures: Iterable[Closure]) -> bool:
         """Whether a data file is named in the code of other parts only."""
-        return not used.names(path.name) and any(other.names(path.name) for other in others)
+        return not used.names(path.name) and any(other_closure.names(path.name) for other_closure in other_closures)
 
     def _closure(self, part: Part) -> Closure:
         return closure(self.folder / f"{part}.py", self.folder)
@@ -196,12 +196,11 @@ class Competition(BaseModel):
         """
         submission, prepared = Path(submission), Path(prepared)
         path = prepared / self.facts.files.answers
-        small = not path.is_file() or path.stat().st_size < _WORTH_THREADS
-        if small:
+        if not path.is_file() or path.stat().st_size < _MIN_PARALLEL_BYTES:
             return self.score(submission, self._kept_answers(prepared), edition)
-        # An error of the answers comes before one of the submission: it is not the agent's.
+        # The answers come first: an error in them, which is not the agent's, is raised before one in the submission.
         reading = [partial(self._kept_answers, prepared), partial(self.read_submission, submission, edition)]
-        answers, table = parallel_map(lambda read: read(), reading)
+        answers, table = parallel_map(lambda reader: reader(), reading)
         return self.score_table(table, answers, edition)
 
     def answers(self, prepared: Path) -> Any:
@@ -214,25 +213,25 @@ class Competition(BaseModel):
         return read_answers(prepared / self.facts.files.answers, reads=self._reads)
 
     def _kept_answers(self, prepared: Path) -> Any:
-        """The answers, parsed anew only if their file is another one than in one of the last calls."""
-        if hasattr(self.module("grade"), "read_answers"):  # which files it reads is not known
+        """The answers, parsed again only if their file differs from that of the last calls."""
+        if hasattr(self.module("grade"), "read_answers"):  # it is not known which files that function reads
             return self.answers(prepared)
         path = prepared / self.facts.files.answers
         stat = path.stat()
         identity = (stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns)
-        if stat.st_size > _LARGEST_KEPT or time.time_ns() - stat.st_mtime_ns < _SETTLED:
+        if stat.st_size > _MAX_CACHED_BYTES or time.time_ns() - stat.st_mtime_ns < _SETTLED_NANOSECONDS:
             return self.answers(prepared)
-        kept = _KEPT.pop(key := (self._package(), str(path)), None)
-        if kept is None or kept[0] != identity:
-            kept = identity, self.answers(prepared)
-        _KEPT[key] = kept  # most recently used last
-        for old in list(_KEPT)[:-_MOST_KEPT]:
-            _KEPT.pop(old, None)
-        return kept[1].copy(deep=False)
+        entry = _CACHED_ANSWERS.pop(key := (self._package(), str(path)), None)
+        if entry is None or entry[0] != identity:
+            entry = identity, self.answers(prepared)
+        _CACHED_ANSWERS[key] = entry  # most recently used last
+        for oldest in list(_CACHED_ANSWERS)[:-_MAX_CACHED_ANSWERS]:
+            _CACHED_ANSWERS.pop(oldest, None)
+        return entry[1].copy(deep=False)
 
     @property
     def _reads(self) -> Reads:
-        """What the grader reads, and what the test set is cut by."""
+        """What the grader reads, and the columns by which the test set is divided for resampling."""
         from competitions.scoring.reading import Reads
 
         reads: Reads = getattr(self.module("grade"), "READS", Reads())
@@ -264,8 +263,8 @@ class Competition(BaseModel):
     def check_table(self, submission: Any, answers: Any, edition: Edition = "v1") -> None:
         """Raise `InvalidSubmission` if a submission read by `read_submission` is not valid, whatever the answers.
 
-        Of the answers, only what is public may decide, such as the ids. Where scoring depends on more, grade.py has a
-        function `check` that is at least as strict; elsewhere the submission is scored.
+        Only the public part of the answers, such as the ids, may decide. If scoring depends on more, grade.py has a
+        function `check` that is at least as strict; otherwise the submission is scored.
         """
         self._check_policy(submission, answers, edition)
         module = self.module("grade")
@@ -273,7 +272,7 @@ class Competition(BaseModel):
 
     def load_grader(self) -> None:
         """Import everything that grading needs, so that processes forked afterwards share it."""
-        import numpy.rec  # noqa: F401  # which pandas' first frame makes NumPy import
+        import numpy.rec  # noqa: F401  # NumPy imports it for pandas' first frame
 
         import competitions.policy
         import competitions.scoring.reading  # noqa: F401
@@ -295,7 +294,7 @@ class Competition(BaseModel):
         """The module `name`.py of the folder, for example "prepare". Raises `BadCompetition` for a syntax error."""
         try:
             return importlib.import_module(f"{self._package()}.{name}")
-        except SyntaxError as error:  # its own text lacks the folder, and is lost on the way to another process
+        except SyntaxError as error:  # its own text does not name the folder, and does not reach another process
             where = error.filename or self.folder / f"{name}.py"
             line = f", line {error.lineno}" if error.lineno else ""
             raise BadCompetition(f"{where}{line}: {error.msg}") from error
@@ -336,5 +335,5 @@ class Competition(BaseModel):
 
 @lru_cache(maxsize=1024)
 def _real_path(folder: str, _device: int, _inode: int) -> str:
-    """The path without links. It is asked for several times for each submission."""
+    """The path without links. It is needed several times for each submission."""
     return os.path.realpath(folder)

@@ -20,7 +20,7 @@ class BadCompetition(UserError):
 class DownloadError(UserError):
     """A download is damaged, or lacks a file that preparation needs.
 
-    Raised when its bytes are known to be wrong. Errors of reading them (network, store, disk) are left as they are.
+    It is raised when the bytes are known to be wrong. Errors of reading them (network, store, disk) stay unchanged.
     """
 
     kind: Kind | None = "damaged data"

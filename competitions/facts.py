@@ -46,11 +46,11 @@ Md5 = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
 ID_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9-]*$"
 OTHER_COLUMNS = "*"
 """The name that stands for columns which depend on the data, such as one for each class."""
-# An archive of a download may expand to so many bytes for each byte of the published download, and a GiB beside. Real
-# tables and texts expand three to twenty times, also as 7z, and pictures hardly; Deflate can expand 1,032 times. The
-# GiB is for small downloads, of which a single table of zeros can be the largest part. The size in the facts is
-# approximate: the margin is far wider than what it can be off.
-_EXPANSION, _EXPANSION_BESIDE = 64, 1 << 30
+# An archive of a download may expand to 64 times the size of the published download plus a GiB. Real tables and texts
+# expand three to twenty times, also as 7z, and pictures hardly; Deflate can expand 1,032 times. The GiB is for small
+# downloads, of which a single table of zeros can be the largest part. The size in the facts is approximate, but the
+# margin is far wider than its error.
+_MAX_EXPANSION, _EXTRA_BYTES = 64, 1 << 30
 PERCENTILE_POINTS = 21  # top_0% (best), top_5%, ... top_100% (last)
 
 
@@ -138,7 +138,7 @@ class KnownIssue(_Facts):
     v2: Literal["fixed", "kept"] = Field(description="Whether edition v2 fixes it.")
 
     def open_in(self, edition: Edition) -> bool:
-        """Whether the edition has it."""
+        """Whether the edition has this issue."""
         return edition == "v1" or self.v2 == "kept"
 
 
@@ -234,7 +234,7 @@ class CompetitionFacts(_Facts):
         order = get_args(Severity)
         return sorted(
             (issue for issue in self.known_issues if issue.open_in(edition)),
-            key=lambda each: order.index(each.severity),
+            key=lambda issue: order.index(issue.severity),
         )
 
     def leaks(self, edition: Edition) -> list[KnownIssue]:
@@ -249,7 +249,7 @@ class CompetitionFacts(_Facts):
     @property
     def most_bytes(self) -> int | None:
         """Bytes to which an archive of the download may expand; None if the size of the download is unknown."""
-        return None if self.size_bytes is None else _EXPANSION * self.size_bytes + _EXPANSION_BESIDE
+        return None if self.size_bytes is None else _MAX_EXPANSION * self.size_bytes + _EXTRA_BYTES
 
     @property
     def lower_is_better(self) -> bool:

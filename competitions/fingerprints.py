@@ -1,8 +1,8 @@
-"""Fingerprints of code: a hash of the files that a module really uses, and of the libraries that decide its bytes.
+"""Fingerprints of code: a hash of the files that a module uses, and of the libraries that decide its output bytes.
 
-The files are found by the import statements, at whatever depth, also those inside functions: modules of the
-competition's folder and modules of this project, transitively. Nothing is imported for it. Imports below
-`if TYPE_CHECKING` do not count, because they are not executed.
+The files are found by following import statements, also those inside functions: modules of the competition's folder
+and modules of this project, transitively. Nothing is imported for this. Imports below `if TYPE_CHECKING` do not count,
+because they are not executed.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from pathlib import Path
 from common.syntax import parse
 
 ROOT = Path(__file__).parents[1]
-_ROOMS = ("common", "competitions", "grading", "storage", "sandbox", "tasks", "flows")
-# Libraries with an import name that is not the name of their distribution.
+_PACKAGES = ("common", "competitions", "grading", "storage", "sandbox", "tasks", "flows")
+# Libraries whose import name is not the name of their distribution.
 _DISTRIBUTIONS = {"sklearn": "scikit-learn", "PIL": "pillow", "yaml": "PyYAML", "cv2": "opencv-python"}
-# Libraries that move, inflate, hash or validate bytes, so that another version of them makes the same files.
-_NEUTRAL = {"isal", "blake3", "fsspec", "s3fs", "pydantic", "yaml"}
-_BUILT_ON = {"pandas": {"numpy"}, "pyarrow": {"numpy"}, "scipy": {"numpy"}, "sklearn": {"numpy", "scipy"}}
+# Libraries that move, inflate, hash or validate bytes: every version of them creates the same files.
+_NEUTRAL_LIBRARIES = {"isal", "blake3", "fsspec", "s3fs", "pydantic", "yaml"}
+_DEPENDENCIES = {"pandas": {"numpy"}, "pyarrow": {"numpy"}, "scipy": {"numpy"}, "sklearn": {"numpy", "scipy"}}
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Imports:
 
 @dataclass(frozen=True)
 class Source:
-    """The content of a file, as far as fingerprints need it."""
+    """The content of a file: its digest, its imports, and its text if it is a Python file."""
 
     digest: bytes
     imports: Imports
@@ -61,49 +61,49 @@ def closure(path: Path, folder: Path | None = None) -> Closure:
     """The files that the module at `path` uses, directly or indirectly, and the libraries that these import.
 
     Args:
-        path: the module. A file that does not parse has no imports; importing it will say so.
+        path: the module. A file that does not parse has no imports; importing it reports the syntax error.
         folder: the competition's folder, for a module of it, in which relative imports are looked up.
     """
     files: set[Path] = set()
     libraries: set[str] = set()
-    todo = [path]
-    while todo:
-        file = todo.pop()
+    pending = [path]
+    while pending:
+        file = pending.pop()
         if file in files or not file.is_file():
             continue
         files.add(file)
-        own = folder if folder is not None and file.is_relative_to(folder) else None
+        own_folder = folder if folder is not None and file.is_relative_to(folder) else None
         imports = source(file).imports
         for name in imports.absolute:
-            if name.partition(".")[0] in _ROOMS:
-                todo += _module_files(name)
+            if name.partition(".")[0] in _PACKAGES:
+                pending += _module_files(name)
         libraries |= libraries_of(file)
         for level, name in imports.relative:
-            todo += _relative_files(file, level, name, own or ROOT)
+            pending += _relative_files(file, level, name, own_folder or ROOT)
     return Closure(frozenset(files), frozenset(libraries))
 
 
 def libraries_of(path: Path) -> set[str]:
     """The libraries that a file itself imports, by import name."""
     tops = {name.partition(".")[0] for name in source(path).imports.absolute}
-    return {top for top in tops if top not in _ROOMS and top not in sys.stdlib_module_names}
+    return {top for top in tops if top not in _PACKAGES and top not in sys.stdlib_module_names}
 
 
 def digest(label: str, files: Mapping[str, Path], libraries: Iterable[str] = ()) -> str:
     """Hash of a label, of files by name, and of the versions of libraries, as 16 hexadecimal digits."""
-    whole = hashlib.blake2b(label.encode(), digest_size=8)
+    hasher = hashlib.blake2b(label.encode(), digest_size=8)
     for name, path in sorted(files.items()):
-        whole.update(b"\0" + name.encode() + b"\0" + source(path).digest)
+        hasher.update(b"\0" + name.encode() + b"\0" + source(path).digest)
     for name, version in versions(libraries).items():
-        whole.update(f"\0{name} {version}".encode())
-    return whole.hexdigest()
+        hasher.update(f"\0{name} {version}".encode())
+    return hasher.hexdigest()
 
 
 def versions(libraries: Iterable[str]) -> Mapping[str, str]:
-    """Versions of those libraries that decide bytes, and of the libraries that these are built on, by import name."""
-    wanted = {name for name in libraries if name not in _NEUTRAL}
-    wanted |= {below for name in wanted for below in _BUILT_ON.get(name, ())}
-    return {name: _version(name) for name in sorted(wanted)}
+    """Versions of the libraries that decide bytes, and of the libraries that these depend on, by import name."""
+    deciding = {name for name in libraries if name not in _NEUTRAL_LIBRARIES}
+    deciding |= {dependency for name in deciding for dependency in _DEPENDENCIES.get(name, ())}
+    return {name: _version(name) for name in sorted(deciding)}
 
 
 def shown(path: Path) -> str:
@@ -113,14 +113,14 @@ def shown(path: Path) -> str:
 
 def module_file(name: str) -> Path:
     """The file of a module of this project. Raises `ModuleNotFoundError`."""
-    found = _module_files(name)
-    if not found:
+    files = _module_files(name)
+    if not files:
         raise ModuleNotFoundError(f"no module named {name!r}", name=name)
-    return found[-1]
+    return files[-1]
 
 
 def source(path: Path) -> Source:
-    """The content of a file; read again only if its size or time of modification changed."""
+    """The content of a file, which is read again only if its size or time of modification changed."""
     stat = path.stat()
     return _source(path, stat.st_mtime_ns, stat.st_size)
 
@@ -131,7 +131,7 @@ def _source(path: Path, _modified: int, _size: int) -> Source:
     text = path.read_bytes()
     imports = Imports(frozenset(), frozenset())
     if path.suffix == ".py":
-        with contextlib.suppress(SyntaxError, ValueError):  # importing it will say so, for this competition alone
+        with contextlib.suppress(SyntaxError, ValueError):  # importing it reports the error for this competition alone
             imports = _imports_of(parse(text))
     # Only Python files are searched for the names of data files.
     return Source(hashlib.blake2b(text, digest_size=16).digest(), imports, text if path.suffix == ".py" else b"")
@@ -154,42 +154,42 @@ def _imports_of(tree: ast.Module) -> Imports:
 
 
 def _executed(tree: ast.AST) -> Iterator[ast.AST]:
-    """All nodes but those below `if TYPE_CHECKING`."""
-    todo: list[ast.AST] = [tree]
-    while todo:
-        node = todo.pop()
+    """All nodes except those below `if TYPE_CHECKING`."""
+    pending: list[ast.AST] = [tree]
+    while pending:
+        node = pending.pop()
         yield node
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
-            todo += node.orelse
+            pending += node.orelse
         elif isinstance(node, ast.stmt | ast.Module | ast.ExceptHandler | ast.match_case):
-            todo += [child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.expr)]
+            pending += [child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.expr)]
 
 
-@cache  # modules of the project do not appear while it runs
+@cache  # the modules of the project do not change while a process runs
 def _module_files(name: str) -> tuple[Path, ...]:
     """The files that importing a module of this project executes, or the module that the longest prefix names."""
     files: list[Path] = []
-    place = ROOT
+    path = ROOT
     for part in name.split("."):
-        place = place / part
-        if (place / "__init__.py").is_file():
-            files.append(place / "__init__.py")
-        elif place.with_suffix(".py").is_file():
-            files.append(place.with_suffix(".py"))
+        path = path / part
+        if (path / "__init__.py").is_file():
+            files.append(path / "__init__.py")
+        elif path.with_suffix(".py").is_file():
+            files.append(path.with_suffix(".py"))
             break
-        elif not place.is_dir():
+        elif not path.is_dir():
             break  # a name in the module
     return tuple(files)
 
 
 def _relative_files(file: Path, level: int, name: str, top: Path) -> list[Path]:
-    place = file.parents[level - 1]
-    if not place.is_relative_to(top):
+    path = file.parents[level - 1]
+    if not path.is_relative_to(top):
         return []
-    files: list[Path] = [place / "__init__.py"]
+    files: list[Path] = [path / "__init__.py"]
     for part in name.split("."):
-        place = place / part
-        files += [place.with_name(f"{part}.py"), place / "__init__.py"]
+        path = path / part
+        files += [path.with_name(f"{part}.py"), path / "__init__.py"]
     return files
 
 

@@ -1,7 +1,7 @@
 """What edition v2 requires of every submission, before a grader looks at it; see docs/editions.md.
 
 The columns are exactly those of the sample submission, in any order, and numbers are finite and within the range that
-`competition.yaml` states. Ids, and cells that are no plain numbers, are checked by the graders.
+`competition.yaml` states. Ids, and cells that are not plain numbers, are checked by the graders.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from competitions.scoring.checks import require_exact_columns
 def require_policy(submission: pd.DataFrame, columns: Mapping[str, SubmittedColumn], answers: Any) -> None:
     """Require the stated columns and ranges. Raises `InvalidSubmission`.
 
-    Columns that depend on the data, such as one for each class, are stated as `*`: they are those of the answers.
+    `*` stands for columns that depend on the data, such as one for each class: they are those of the answers.
     """
-    stated = {name: each for name, each in columns.items() if name != OTHER_COLUMNS}
+    stated = {name: column for name, column in columns.items() if name != OTHER_COLUMNS}
     if OTHER_COLUMNS in columns:
         stated |= {name: columns[OTHER_COLUMNS] for name in answers.columns if name not in stated}
     require_exact_columns(submission, stated)
     limits = {
-        name: (-np.inf if each.low is None else each.low, np.inf if each.high is None else each.high)
-        for name, each in stated.items()
-        if each.numeric
+        name: (-np.inf if column.low is None else column.low, np.inf if column.high is None else column.high)
+        for name, column in stated.items()
+        if column.numeric
     }
-    right = set()
+    valid = set()
     for low, high in set(limits.values()):
-        alike = [name for name, found in limits.items() if found == (low, high)]
-        if surely_numbers(submission, alike, low=low, high=high):
-            right.update(alike)
+        same_limits = [name for name, bounds in limits.items() if bounds == (low, high)]
+        if surely_numbers(submission, same_limits, low=low, high=high):
+            valid.update(same_limits)
     for name, (low, high) in limits.items():
-        if name not in right:
+        if name not in valid:
             numbers(submission, name, low=low, high=high)

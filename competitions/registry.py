@@ -35,28 +35,28 @@ def extend(directories: Iterable[str | Path]) -> None:
 def folders() -> dict[str, Path]:
     """The folder of every competition by id: first those of the catalog, then those added by `extend`.
 
-    A directory that does not exist is passed over with a warning. So is the second folder of an id; `get` refuses both.
+    A directory that does not exist, or the second folder of an id, is skipped with a warning; `get` refuses such an id.
     """
     return _found()[0]
 
 
 def _found() -> tuple[dict[str, Path], dict[str, Path]]:
     """The folder of every competition by id, and the second folders of ids that occur twice."""
-    found = {path.name: path for path in sorted(CATALOG.iterdir()) if _is_one(path)}
-    twice: dict[str, Path] = {}
+    by_id = {path.name: path for path in sorted(CATALOG.iterdir()) if _is_one(path)}
+    second_folders: dict[str, Path] = {}
     for directory in _further:
         if not directory.is_dir():
             _warn(f"MLEBENCH_COMPETITIONS names {directory}, which is not a directory")
             continue
         for path in sorted(directory.iterdir()):
-            if _is_one(path) and found.setdefault(path.name, path) != path:
-                twice[path.name] = path
-                _warn(_exists_twice(path.name, found[path.name], path))
-    return found, twice
+            if _is_one(path) and by_id.setdefault(path.name, path) != path:
+                second_folders[path.name] = path
+                _warn(_exists_twice(path.name, by_id[path.name], path))
+    return by_id, second_folders
 
 
-_LONGEST = 200
-"""Characters of an id that are looked at: nobody's folder has a longer name."""
+_MAX_ID_CHARACTERS = 200
+"""An id is cut to as many characters. No folder has a longer name."""
 
 
 def _is_one(folder: Path) -> bool:
@@ -67,7 +67,7 @@ def _exists_twice(name: str, first: Path, second: Path) -> str:
     return f"competition {name!r} exists twice: {first} and {second}. Rename one of them"
 
 
-@cache  # once a process: competitions are looked up often
+@cache  # each warning appears once in a process, because competitions are looked up often
 def _warn(text: str) -> None:
     logging.getLogger("mlebench.registry").warning("%s", text)
 
@@ -88,16 +88,16 @@ def get(competition_id: str) -> Competition:
     Raises `UnknownCompetition`, naming close matches, and `UserError` for an id that occurs twice, because grading
     another competition under a known id would go unnoticed.
     """
-    competition_id = competition_id[:_LONGEST]
+    competition_id = competition_id[:_MAX_ID_CHARACTERS]
     if not _further and Path(competition_id).name == competition_id and _is_one(CATALOG / competition_id):
-        return _load(CATALOG / competition_id)  # without a look at all others
-    known, twice = _found()
-    if competition_id in twice:
-        raise UserError(_exists_twice(competition_id, known[competition_id], twice[competition_id]))
-    if competition_id not in known:
-        hint = close_matches(competition_id, known) or " `mlebench list` shows all."
+        return _load(CATALOG / competition_id)  # without listing all folders
+    by_id, second_folders = _found()
+    if competition_id in second_folders:
+        raise UserError(_exists_twice(competition_id, by_id[competition_id], second_folders[competition_id]))
+    if competition_id not in by_id:
+        hint = close_matches(competition_id, by_id) or " `mlebench list` shows all."
         raise UnknownCompetition(f"unknown competition {competition_id!r}.{hint}")
-    return _load(known[competition_id])
+    return _load(by_id[competition_id])
 
 
 def list(split: str | None = None) -> builtins.list[str]:
@@ -107,26 +107,26 @@ def list(split: str | None = None) -> builtins.list[str]:
     if split not in SPLITS:
         hint = close_matches(split, SPLITS)
         raise UnknownSplit(f"unknown split {split!r}; splits are {', '.join(SPLITS)}.{hint}")
-    wanted = {"lite": ("low",), "all": _BENCHMARK}.get(split, (split,))
-    found = []
+    complexities = {"lite": ("low",), "all": _BENCHMARK}.get(split, (split,))
+    ids = []
     for name, folder in folders().items():
-        if folder.parent == CATALOG and not _of(folder, wanted, split):
+        if folder.parent == CATALOG and not _of(folder, complexities, split):
             continue
         try:
             facts = _load(folder).facts
-        except BadCompetition as error:  # of no split that is known, and no reason to refuse the others
+        except BadCompetition as error:  # its split is unknown; the other competitions are still listed
             logging.getLogger("mlebench.registry").warning("left out of split %s: %s", split, error)
             continue
-        if facts.complexity in wanted or split in facts.splits:
-            found.append(name)
-    return sorted(found)
+        if facts.complexity in complexities or split in facts.splits:
+            ids.append(name)
+    return sorted(ids)
 
 
-def _of(folder: Path, wanted: tuple[str, ...], split: str) -> bool:
-    """Whether a competition of the catalog may belong to a split, at a glance: parsing all facts takes longer."""
+def _of(folder: Path, complexities: tuple[str, ...], split: str) -> bool:
+    """Whether a competition of the catalog may belong to a split, by a quick search: parsing all facts takes longer."""
     text = (folder / "competition.yaml").read_text("utf-8")
-    found = _COMPLEXITY.search(text)
-    return found is None or found[1] in wanted or split in text
+    complexity = _COMPLEXITY.search(text)
+    return complexity is None or complexity[1] in complexities or split in text
 
 
 def select(ids: Iterable[str] = (), split: str | None = None) -> builtins.list[str]:

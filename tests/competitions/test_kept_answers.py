@@ -28,7 +28,7 @@ def prepared(tmp_path: Path) -> Path:
 def test_the_answers_are_read_again_only_if_their_file_is_another(
     prepared: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(competitions_module, "_KEPT", {})
+    monkeypatch.setattr(competitions_module, "_CACHED_ANSWERS", {})
     read: list[Path] = []
     original = reading.read_answers
 
@@ -52,8 +52,8 @@ class TestReadDuringTheSubmission:
 
     @pytest.fixture(autouse=True)
     def all_answers_are_large(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(competitions_module, "_WORTH_THREADS", 0)
-        monkeypatch.setattr(competitions_module, "_KEPT", {})
+        monkeypatch.setattr(competitions_module, "_MIN_PARALLEL_BYTES", 0)
+        monkeypatch.setattr(competitions_module, "_CACHED_ANSWERS", {})
 
     def test_the_score_is_the_same(self, prepared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         threads: set[str] = set()

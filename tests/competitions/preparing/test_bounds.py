@@ -135,8 +135,8 @@ def test_the_bound_of_a_competition_is_far_from_what_real_data_expand_to() -> No
 
 def test_preparing_refuses_a_download_that_expands_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     competition = registry.get("leaf-classification")
-    monkeypatch.setattr("competitions.facts._EXPANSION_BESIDE", 0)
-    monkeypatch.setattr("competitions.facts._EXPANSION", 1)
+    monkeypatch.setattr("competitions.facts._EXTRA_BYTES", 0)
+    monkeypatch.setattr("competitions.facts._MAX_EXPANSION", 1)
     size = (competition.facts.size_bytes or 0) + 1
     with zipfile.ZipFile(tmp_path / "a.zip", "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         archive.writestr("train.csv", bytes(size))
