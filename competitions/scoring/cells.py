@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 Columns = str | Sequence[str]
 _LONG_EXPONENT = re.compile(r"[eE][+-]?[0-9]{4}")
-_LONG = 2_000  # rows from which copying a column costs as much as finding it in the frame
+_MIN_LONG_ROWS = 2_000  # from this many rows on, copying a column costs as much as finding it in the frame
 
 
 def numbers(
@@ -42,17 +42,17 @@ def numbers(
     if not isinstance(columns, str):
         options: dict[str, Any] = {"low": low, "high": high, "missing": missing, "infinite": infinite}
         at_once = _matrix(frame, columns)
-        found = np.empty((len(frame), len(columns))) if at_once is None else at_once
+        matrix = np.empty((len(frame), len(columns))) if at_once is None else at_once
         numeric = True
-        for place, name in enumerate(columns if at_once is None else ()):
+        for position, name in enumerate(columns if at_once is None else ()):
             column = frame[name]
             numeric = numeric and isinstance(column.dtype, np.dtype) and column.dtype.kind in "iufb"
-            found[:, place] = column.to_numpy() if numeric else numbers(frame, name, **options)
-        if numeric and _are_within(found, low, high, infinite):
-            return found
-        for place, name in enumerate(columns):  # says which column is wrong
-            found[:, place] = numbers(frame, name, **options)
-        return found
+            matrix[:, position] = column.to_numpy() if numeric else numbers(frame, name, **options)
+        if numeric and _are_within(matrix, low, high, infinite):
+            return matrix
+        for position, name in enumerate(columns):  # this raises the error that names the wrong column
+            matrix[:, position] = numbers(frame, name, **options)
+        return matrix
     values = _to_float(frame[columns])
     empty = np.isnan(values)
     if not missing and empty.any():
@@ -69,14 +69,14 @@ def numbers(
 
 
 def surely_numbers(frame: pd.DataFrame, columns: Sequence[str], *, low: float = -np.inf, high: float = np.inf) -> bool:
-    """Whether `numbers` certainly accepts all of these columns: of many short ones, this takes no time for each.
+    """Whether `numbers` certainly accepts all of these columns. Many short columns are checked at once.
 
     >>> table = pd.DataFrame(0.5, index=range(3), columns=[f"p{number}" for number in range(30)])
     >>> surely_numbers(table, table.columns, low=0, high=1), surely_numbers(table, table.columns, low=1)
     (True, False)
     """
-    found = _matrix(frame, columns)
-    return found is not None and _are_within(found, low, high, infinite=False)
+    matrix = _matrix(frame, columns)
+    return matrix is not None and _are_within(matrix, low, high, infinite=False)
 
 
 def require_numeric(frame: pd.DataFrame, *columns: str, booleans: bool = True) -> None:
@@ -116,11 +116,11 @@ def require_row_sums(values: NDArray[np.float64], decimals: int | None = None) -
     Rows with NaN are skipped.
     """
     sums = np.nansum(values, axis=1)
-    right = np.isclose(sums, 1, rtol=1e-5, atol=1e-6) if decimals is None else np.round(sums, decimals) == 1
-    wrong = ~right
-    if wrong.any():
-        found = f"{_count(wrong, 'row')} with another sum, such as {sums[wrong][0]:.8g}"
-        raise InvalidSubmission(f"The probabilities of every row must sum to 1; found {found}.")
+    is_one = np.isclose(sums, 1, rtol=1e-5, atol=1e-6) if decimals is None else np.round(sums, decimals) == 1
+    is_wrong = ~is_one
+    if is_wrong.any():
+        example = f"{_count(is_wrong, 'row')} with another sum, such as {sums[is_wrong][0]:.8g}"
+        raise InvalidSubmission(f"The probabilities of every row must sum to 1; found {example}.")
 
 
 def whole_numbers(frame: pd.DataFrame, column: str) -> NDArray[Any]:
@@ -163,9 +163,9 @@ def integers(frame: pd.DataFrame, column: str) -> NDArray[np.int64]:
 def labels(frame: pd.DataFrame, column: str, truth: ArrayLike, *, strict: bool = False) -> NDArray[Any]:
     """Predicted classes, for a comparison with `truth` (whole numbers, booleans or text) by `accuracy`.
 
-    The rules are those of scikit-learn 1.5's `accuracy_score`. Rejected: empty cells, infinities, fractions, a mixture
-    of text and other values, and text against numbers if both have at most two distinct values. Otherwise text against
-    numbers is accepted and equals nothing, so the accuracy is 0; `strict` rejects this as well.
+    The rules are those of scikit-learn 1.5's `accuracy_score`. They reject empty cells, infinities, fractions, a
+    mixture of text and other values, and text against numbers if both have at most two distinct values. Otherwise text
+    against numbers is accepted and equals nothing, so the accuracy is 0; `strict` rejects this as well.
     """
     values, true = _plain(frame[column]), np.asarray(truth)
     empty = values.isna()
@@ -176,8 +176,8 @@ def labels(frame: pd.DataFrame, column: str, truth: ArrayLike, *, strict: bool =
     else:
         predicted = np.array(texts(frame, column), dtype=object)
     if _is_text(predicted) != _is_text(true):
-        few = len(np.unique(true)) <= 2 and len(np.unique(predicted)) <= 2
-        if strict or few:
+        both_binary = len(np.unique(true)) <= 2 and len(np.unique(predicted)) <= 2
+        if strict or both_binary:
             kind = "text" if _is_text(true) else "true or false" if true.dtype.kind == "b" else "whole numbers"
             raise InvalidSubmission(f"`{column}` must hold {kind}, as the labels of the training data.")
     return predicted
@@ -204,12 +204,12 @@ def strings(frame: pd.DataFrame, column: str, *, missing: str | None = None) -> 
         raise InvalidSubmission(f"`{column}` has {_count(empty, 'empty cell')}; every row needs text.")
     if missing is not None and empty.any():
         values = values.astype(object).where(~empty, missing)
-    found = matching.strings(values)
-    if found is None and len(values):
+    array = matching.strings(values)
+    if array is None and len(values):
         if not all(isinstance(cell, str) for cell in values.tolist()):
             raise InvalidSubmission(f"`{column}` must hold text; all its cells are read as numbers or booleans.")
-        found = pa.array(values.tolist(), type=pa.large_string())
-    return pa.array([], pa.string()) if found is None else found
+        array = pa.array(values.tolist(), type=pa.large_string())
+    return pa.array([], pa.string()) if array is None else array
 
 
 def choices(frame: pd.DataFrame, column: str, allowed: Collection[str]) -> list[str]:
@@ -246,12 +246,12 @@ def as_strings(frame: pd.DataFrame, column: str) -> pa.Array:
         return whole(column_of_text) if isinstance(column_of_text, pa.ChunkedArray) else column_of_text
     if isinstance(values.dtype, np.dtype) and values.dtype.kind in "iu":
         return pa.array(values.to_numpy()).cast(pa.string())
-    found = matching.strings(values)
-    return pa.array(as_text(frame, column), type=pa.string()) if found is None else found
+    array = matching.strings(values)
+    return pa.array(as_text(frame, column), type=pa.string()) if array is None else array
 
 
 def joined(frame: pd.DataFrame, *columns: str) -> pd.Series:
-    """The cells of several columns as text, as in `as_text`, with a blank between: a key of a row, held by Arrow.
+    """The cells of several columns as text, as in `as_text`, joined by blanks to a key of each row, as Arrow strings.
 
     >>> joined(pd.DataFrame({"id": ["a", np.nan], "class": [7, 8]}), "id", "class").tolist()
     ['a 7', 'nan 8']
@@ -264,17 +264,17 @@ def joined(frame: pd.DataFrame, *columns: str) -> pd.Series:
 
 
 def _are_within(values: NDArray[np.float64], low: float, high: float, infinite: bool) -> bool:
-    """Whether none is missing, outside the range, or infinite unless `infinite`."""
-    least, most = (values.min(), values.max()) if values.size else (0.0, 0.0)  # NaN if there is one
-    return bool(low <= least and most <= high and (infinite or max(-least, most) < np.inf))
+    """Whether no value is missing, outside the range, or infinite (unless `infinite`)."""
+    lowest, highest = (values.min(), values.max()) if values.size else (0.0, 0.0)  # NaN if there is one
+    return bool(low <= lowest and highest <= high and (infinite or max(-lowest, highest) < np.inf))
 
 
 def _matrix(frame: pd.DataFrame, columns: Sequence[str]) -> NDArray[np.float64] | None:
     """The cells of many columns, shape (n, k), without work for each column; None unless all are numbers.
 
-    None as well for long columns, because there are two more copies of the cells meanwhile.
+    The result is also None for long columns, because two more copies of the cells exist temporarily.
     """
-    if len(columns) < MANY or len(frame) >= _LONG:
+    if len(columns) < MANY or len(frame) >= _MIN_LONG_ROWS:
         return None
     cells = frame[list(columns)].to_numpy()
     return np.array(cells, np.float64, order="C") if cells.dtype.kind in "iufb" else None
@@ -293,9 +293,9 @@ def _to_float(values: pd.Series) -> NDArray[np.float64]:
 
 
 def _without_long_exponent(cell: object) -> object:
-    """A number in place of text with an exponent of many digits, for which pandas reads memory that is not its own.
+    """A number in place of text with an exponent of many digits, for which pandas reads beyond its memory.
 
-    It may crash for `0.5e686274509804`. What is beyond the range of floats is no number to `to_numeric`.
+    pandas may crash for `0.5e686274509804`. `to_numeric` does not accept numbers beyond the range of floats.
     """
     if not isinstance(cell, str) or not _LONG_EXPONENT.search(cell):
         return cell
@@ -303,15 +303,16 @@ def _without_long_exponent(cell: object) -> object:
         number = float(cell)
     except ValueError:
         return "no number"
-    return number if np.isfinite(number) and "_" not in cell else "no number"  # as to pandas, unlike Python
+    # pandas, unlike Python, rejects underscores.
+    return number if np.isfinite(number) and "_" not in cell else "no number"
 
 
 def _plain(values: pd.Series) -> pd.Series:
-    """The column with Python strings if it is one of Arrow's, and NaN for its missing values."""
+    """The column with Python strings in place of Arrow's, and NaN for their missing values."""
     if not isinstance(values.dtype, pd.ArrowDtype):
         return values
-    plain = values.astype(object)
-    return plain.where(plain.notna(), np.nan)
+    python_values = values.astype(object)
+    return python_values.where(python_values.notna(), np.nan)
 
 
 def _is_text(values: NDArray[Any]) -> bool:

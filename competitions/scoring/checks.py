@@ -18,7 +18,7 @@ from competitions.scoring.errors import InvalidSubmission
 from competitions.scoring.matching import are_alike, ascending, plain, positions
 from competitions.tables.arrays import MANY
 
-_FEW = 10_000  # rows below which the work for each column counts
+_MIN_COLUMNWISE_ROWS = 10_000  # with fewer rows, the cost of each column dominates
 
 
 def require_columns(submission: pd.DataFrame, *columns: str) -> None:
@@ -30,14 +30,14 @@ def require_columns(submission: pd.DataFrame, *columns: str) -> None:
 
 def require_exact_columns(submission: pd.DataFrame, columns: Iterable[str], *, ordered: bool = False) -> None:
     """Require exactly these columns, in this order if `ordered`."""
-    wanted = list(columns)
-    require_columns(submission, *wanted)
-    known = set(wanted)
-    extra = [name for name in submission.columns if name not in known]
+    required = list(columns)
+    require_columns(submission, *required)
+    required_set = set(required)
+    extra = [name for name in submission.columns if name not in required_set]
     if extra:
-        raise InvalidSubmission(f"The submission must not have {_names(extra)}, only {_names(wanted)}.")
-    if ordered and list(submission.columns) != wanted:
-        raise InvalidSubmission(f"The columns must be in the order of the sample submission: {_names(wanted)}.")
+        raise InvalidSubmission(f"The submission must not have {_names(extra)}, only {_names(required)}.")
+    if ordered and list(submission.columns) != required:
+        raise InvalidSubmission(f"The columns must be in the order of the sample submission: {_names(required)}.")
 
 
 def require_rows(submission: pd.DataFrame, count: int) -> None:
@@ -47,7 +47,7 @@ def require_rows(submission: pd.DataFrame, count: int) -> None:
 
 
 def require_same_ids(submission: pd.DataFrame, answers: pd.DataFrame, on: str) -> None:
-    """Require that the sets of ids are equal: none missing, none unknown. Repeated ids are accepted."""
+    """Require that the sets of ids are equal, without missing or unknown ids. Repeated ids are accepted."""
     require_columns(submission, on)
     submission, answers = plain(submission[[on]]), plain(answers[[on]])
     if set(submission[on].unique()) != set(answers[on].unique()):
@@ -70,7 +70,7 @@ def align(
 
     Rejects missing columns (`on`, `columns`), a different number of rows, and ids that are unknown, missing, empty or
     repeated (unless they are so in the answers). Numbers are compared by value: `3.0` equals `3`, the text `"3"` does
-    not. Columns may be those of the arguments themselves: add others, but do not write into them.
+    not. The frames may share columns with the arguments: callers may add columns, but must not write into them.
     """
     require_columns(submission, on, *columns)
     require_rows(submission, len(answers))
@@ -87,7 +87,7 @@ def align(
 def match(
     submission: pd.DataFrame, answers: pd.DataFrame, on: str, columns: Sequence[str] = ()
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Like `align`, but in the order of the answers (unless ids repeat), which saves sorting millions of rows."""
+    """Like `align`, but in the order of the answers (unless ids repeat), so that millions of rows need no sorting."""
     submission, answers, rows = locate(submission, answers, on, columns)
     return submission if rows is None else _take(submission, rows, on, answers), answers
 
@@ -97,8 +97,8 @@ def locate(
 ) -> tuple[pd.DataFrame, pd.DataFrame, NDArray[np.intp] | None]:
     """Like `match`, but the submission keeps its order: for each answer, the position of its row is returned, too.
 
-    None in place of positions means that the rows follow each other as the answers do. A metric that takes positions
-    needs no copy of large texts in another order.
+    None in place of positions means that the rows have the order of the answers. A metric that takes positions needs
+    no copy of large texts in another order.
     """
     require_columns(submission, on, *columns)
     require_rows(submission, len(answers))
@@ -117,9 +117,9 @@ def align_repeated(
     require_columns(submission, on, *columns)
     submission = pd.DataFrame({name: submission[name] for name in [on, *columns]}, copy=False)
     if len(submission) == len(answers):
-        places = positions(submission[on], answers[on])
-        if places is not None:
-            return _take(submission, places, on, answers), _numbered(answers)
+        rows_of_ids = positions(submission[on], answers[on])
+        if rows_of_ids is not None:
+            return _take(submission, rows_of_ids, on, answers), _numbered(answers)
     submission, answers = plain(submission), plain(answers)
     require_same_ids(submission, answers, on)
     rows = pd.DataFrame({on: answers[on].to_numpy(), "": range(len(answers))})
@@ -128,7 +128,7 @@ def align_repeated(
 
 
 def select(frame: pd.DataFrame, wanted: pd.Series) -> pd.DataFrame:
-    """The rows where the boolean column `wanted` is true, with a new index. Columns of Arrow are not copied whole."""
+    """The rows where the boolean column `wanted` is true, with a new index. Arrow columns are filtered by Arrow."""
     mask = wanted.to_numpy(dtype=bool)
     columns = {}
     for name, values in frame.items():
@@ -140,7 +140,7 @@ def select(frame: pd.DataFrame, wanted: pd.Series) -> pd.DataFrame:
 
 
 def is_ascending(ids: pd.Series) -> bool:
-    """Whether each id is greater than the one before, as in most answers, so that they need not be sorted."""
+    """Whether each id is greater than the one before. Most answers are ascending, so they need not be sorted."""
     if isinstance(ids.dtype, pd.ArrowDtype):
         import pyarrow.compute as pc
 
@@ -154,7 +154,7 @@ def is_ascending(ids: pd.Series) -> bool:
 
 
 def _numbered(frame: pd.DataFrame) -> pd.DataFrame:
-    """The rows with an index from 0; if they have it, another frame of the same columns, which are not copied."""
+    """The rows with an index from 0. If they have one already, the result is a new frame with the same columns."""
     if frame.index.equals(pd.RangeIndex(len(frame))):
         return frame.copy(deep=False)
     return frame.reset_index(drop=True)
@@ -167,31 +167,31 @@ def _order(frame: pd.DataFrame, on: str) -> NDArray[np.intp]:
 
 
 def _take(frame: pd.DataFrame, rows: NDArray[np.intp], on: str, answers: pd.DataFrame) -> pd.DataFrame:
-    """The rows in this order, in which the ids are those of the answers, with a new index. Most submissions have it."""
+    """The rows in this order, which makes their ids those of the answers, with a new index. Most are in order."""
     if (rows[1:] > rows[:-1]).all():
         return _numbered(frame)
     return _rows(frame, rows, {on: answers[on]} if frame[on].dtype == answers[on].dtype else None)
 
 
-def _rows(frame: pd.DataFrame, rows: NDArray[np.intp], known: Mapping[str, pd.Series] | None = None) -> pd.DataFrame:
-    """These rows with a new index; columns in `known` are these instead.
+def _rows(frame: pd.DataFrame, rows: NDArray[np.intp], given: Mapping[str, pd.Series] | None = None) -> pd.DataFrame:
+    """These rows with a new index; the columns in `given` replace those of the frame.
 
-    Column by column, unless that takes longer: pandas would first copy all columns of a type into one block. Many
-    floats are one already.
+    Columns are taken one by one, unless that takes longer, because pandas would first copy all columns of a type into
+    one block. Many columns of floats are one block already.
     """
-    if not frame.columns.is_unique or len(rows) < _FEW or _is_block(frame):
+    if not frame.columns.is_unique or len(rows) < _MIN_COLUMNWISE_ROWS or _is_block(frame):
         taken_at_once = frame.take(rows)
         taken_at_once.index = pd.RangeIndex(len(rows))
         return taken_at_once
-    taken: dict[Any, Any] = dict(known or {})
+    taken_columns: dict[Any, Any] = dict(given or {})
     for name, values in frame.items():
-        if name in taken:
+        if name in taken_columns:
             continue
         if isinstance(values.dtype, np.dtype) and values.dtype != object:
-            taken[name] = values.to_numpy()[rows]  # pandas' own `take` costs as much as that of 10,000 numbers
+            taken_columns[name] = values.to_numpy()[rows]  # pandas' own `take` costs as much as that of 10,000 numbers
         else:
-            taken[name] = pd.Series(values.array.take(rows), dtype=values.dtype, copy=False)
-    table = pd.DataFrame({name: taken[name] for name in frame}, index=pd.RangeIndex(len(rows)), copy=False)
+            taken_columns[name] = pd.Series(values.array.take(rows), dtype=values.dtype, copy=False)
+    table = pd.DataFrame({name: taken_columns[name] for name in frame}, index=pd.RangeIndex(len(rows)), copy=False)
     table.columns = frame.columns
     return table
 
@@ -203,14 +203,14 @@ def _is_block(frame: pd.DataFrame) -> bool:
 
 def _difference(submitted: pd.Series, expected: pd.Series) -> str:
     unknown = submitted[~submitted.isin(expected)]
-    # Without repetitions: how often an id is in the answers, such as once for each box of an image, can be an answer.
+    # Repeated ids count once: how often the answers repeat an id, such as once for each box, can reveal an answer.
     missing = expected[~expected.isin(submitted)].drop_duplicates()
-    found = [
+    problems = [
         f"{len(unknown)} unknown (such as {_short(unknown.iloc[0])})" if len(unknown) else "",
         f"{len(missing)} missing (such as {_short(missing.iloc[0])})" if len(missing) else "",
         f"{n} repeated" if (n := int(submitted.duplicated().sum())) else "",
     ]
-    details = ", ".join(filter(None, found)) or "they are of another type"
+    details = ", ".join(filter(None, problems)) or "they are of another type"
     return f"The ids in `{submitted.name}` are not those of the sample submission: {details}."
 
 

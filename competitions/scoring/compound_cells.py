@@ -35,31 +35,31 @@ def labelled_numbers(
     """Parse cells that list objects, each a label and `count` numbers. Returns a list of (label, numbers) for each row.
 
     Tokens are separated by white space, or by each single `separator`, so that consecutive separators give empty
-    tokens. Numbers are parsed by Python's `float`. Empty and blank cells become `missing`; if that is None, empty ones
-    are rejected. Columns of numbers, invalid numbers and incomplete objects are rejected, too.
+    tokens. Numbers are parsed by Python's `float`. Empty and blank cells become `missing`; if that is None, empty
+    cells are rejected. Columns of numbers, invalid numbers and incomplete objects are rejected, too.
     """
     rows = []
     for row, cell in enumerate(texts(frame, column, missing=missing)):
-        known = cell if cell.strip() or missing is None else missing
-        tokens = known.split(separator) if known else []
+        text = cell if cell.strip() or missing is None else missing
+        tokens = text.split(separator) if text else []
         if len(tokens) % (count + 1):
             raise InvalidSubmission(
                 f"`{column}` of {_row(frame, row)} has {len(tokens)} values; {count + 1} are needed for each object."
             )
         groups = [tokens[start : start + count + 1] for start in range(0, len(tokens), count + 1)]
-        place = count if label_last else 0
+        label_position = count if label_last else 0
         try:
-            rows.append([(group.pop(place), [float(token) for token in group]) for group in groups])
+            rows.append([(group.pop(label_position), [float(token) for token in group]) for group in groups])
         except ValueError as error:
             raise InvalidSubmission(f"`{column}` of {_row(frame, row)}: {str(error)[:80]}.") from error
     return rows
 
 
-_ROWS = 2000  # parsed at a time, in memory that is used again
+_BATCH_ROWS = 2000  # rows that are parsed at a time, so that memory is reused
 
 
 class LabelledNumbers(NamedTuple):
-    """Objects that cells list: the number of the row of each of m objects, its label, both (m,), and (m, k) numbers."""
+    """The m objects that cells list: row number and label of each object, both (m,), and its numbers, (m, k)."""
 
     rows: NDArray[np.int64]
     labels: NDArray[np.object_]
@@ -78,73 +78,73 @@ def labelled_columns(
     """Like `labelled_numbers`, but as arrays, for metrics that work on all objects at once."""
     column_of_text = strings(frame, column, missing=missing)
     if separator in (None, " ") and not missing:
-        found = _plain_objects(column_of_text, count + 1, count if label_last else 0)
-        if found is not None:
-            return found
+        objects = _plain_objects(column_of_text, count + 1, count if label_last else 0)
+        if objects is not None:
+            return objects
     cells: list[str] = column_of_text.to_pylist()
     if missing is not None:
         cells = [cell if cell and not cell.isspace() else missing for cell in cells]
     lists = [cell.split(separator) if cell else [] for cell in cells]
     sizes = np.fromiter(map(len, lists), np.int64, len(lists))
     tokens = list(chain.from_iterable(lists))
-    step, place = count + 1, count if label_last else 0
-    others = [k for k in range(step) if k != place]
+    step, label_position = count + 1, count if label_last else 0
+    number_positions = [k for k in range(step) if k != label_position]
     try:
         if (sizes % step).any():
             raise ValueError("an incomplete object")
-        numbers = [np.fromiter(map(float, tokens[k::step]), np.float64, len(tokens) // step) for k in others]
-    except ValueError:  # says which cell is wrong
+        numbers = [np.fromiter(map(float, tokens[k::step]), np.float64, len(tokens) // step) for k in number_positions]
+    except ValueError:  # the next call raises the error that names the cell
         labelled_numbers(frame, column, count, label_last=label_last, separator=separator, missing=missing)
         raise
-    labels = np.fromiter(tokens[place::step], dtype=object, count=len(tokens) // step)
+    labels = np.fromiter(tokens[label_position::step], dtype=object, count=len(tokens) // step)
     return LabelledNumbers(np.repeat(np.arange(len(lists)), sizes // step), labels, np.column_stack(numbers))
 
 
 def plain_numbers(tokens: pa.Array) -> NDArray[np.float64]:
-    """Each text as Python's `float` reads it, shape (n,). Raises ValueError with Python's words for the first other."""
-    found = _arrow_numbers(tokens)
-    return np.array([float(token) for token in tokens.to_pylist()], np.float64) if found is None else found
+    """Each text as Python's `float` reads it, shape (n,). Raises Python's ValueError for the first other text."""
+    numbers = _arrow_numbers(tokens)
+    return np.array([float(token) for token in tokens.to_pylist()], np.float64) if numbers is None else numbers
 
 
 def _arrow_numbers(tokens: pa.Array) -> NDArray[np.float64] | None:
-    """The texts as numbers, read by Arrow; None if one is not spelled in the way that Arrow and Python share."""
+    """The texts as numbers, read by Arrow; None if Python might read one of them differently."""
     import pyarrow as pa
 
     if characters_of(tokens).tobytes().translate(None, NUMERALS):
         return None
     try:
         numbers: NDArray[np.float64] = tokens.cast(pa.float64()).to_numpy(zero_copy_only=False)
-    except pa.ArrowException:  # as for what is too large for a number
+    except pa.ArrowException:  # for example a number that is too large
         return None
     return numbers
 
 
-def _plain_objects(column: pa.Array, step: int, place: int) -> LabelledNumbers | None:
+def _plain_objects(column: pa.Array, step: int, label_position: int) -> LabelledNumbers | None:
     """The objects of cells of printable ASCII with single blanks, parsed by Arrow; None if they have any other form.
 
     Args:
-        column: The cells; empty ones have no objects.
-        step: Values of each object.
-        place: That of the label among them.
+        column: the cells; empty cells have no objects.
+        step: the number of values of each object.
+        label_position: the position of the label among these values.
     """
     import pyarrow as pa
 
-    found = []
+    blocks = []
     try:
-        for start in range(0, len(column), _ROWS):
-            objects = _objects(column.slice(start, _ROWS), step, place)
+        for start in range(0, len(column), _BATCH_ROWS):
+            objects = _objects(column.slice(start, _BATCH_ROWS), step, label_position)
             if objects is None:
                 return None
-            found.append(objects._replace(rows=objects.rows + start))
-    except (ValueError, pa.ArrowException):  # as text of more than 2 GiB
+            blocks.append(objects._replace(rows=objects.rows + start))
+    except (ValueError, pa.ArrowException):  # for example text of more than 2 GiB
         return None
-    if not found:
+    if not blocks:
         return None
-    return LabelledNumbers(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
+    return LabelledNumbers(*(np.concatenate(parts) for parts in zip(*blocks, strict=True)))
 
 
-def _objects(column: pa.Array, step: int, place: int) -> LabelledNumbers | None:
-    """The same of some rows."""
+def _objects(column: pa.Array, step: int, label_position: int) -> LabelledNumbers | None:
+    """The objects of some rows; None if a cell has any other form."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -160,11 +160,11 @@ def _objects(column: pa.Array, step: int, place: int) -> LabelledNumbers | None:
     sizes, tokens = np.diff(parts.offsets), parts.values
     if (sizes % step).any() or pc.any(pc.equal(pc.binary_length(tokens), 0)).as_py():
         return None
-    others = np.flatnonzero(np.arange(len(tokens)) % step != place)
-    numbers = _arrow_numbers(tokens.take(pa.array(others)))
+    number_positions = np.flatnonzero(np.arange(len(tokens)) % step != label_position)
+    numbers = _arrow_numbers(tokens.take(pa.array(number_positions)))
     if numbers is None:
         return None
-    labels = tokens.take(pa.array(np.arange(place, len(tokens), step))).dictionary_encode()
+    labels = tokens.take(pa.array(np.arange(label_position, len(tokens), step))).dictionary_encode()
     names = np.array(labels.dictionary.to_pylist(), dtype=object)
     return LabelledNumbers(
         np.repeat(rows, sizes // step), names[labels.indices.to_numpy()], numbers.reshape(-1, step - 1)
@@ -206,5 +206,5 @@ def rle_columns(
 
 
 def _row(frame: pd.DataFrame, row: int) -> str:
-    """A row as named in messages: by its first column, usually the id."""
+    """The name of a row in messages: its first column, usually the id."""
     return f"{frame.columns[0]} {str(frame.iloc[row, 0])[:40]!r}"

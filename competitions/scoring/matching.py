@@ -15,48 +15,49 @@ if TYPE_CHECKING:
 
 
 def positions_among(submitted: pd.Series, expected: pd.Series) -> NDArray[np.intp] | None:
-    """Like `positions`, of ids among which there are others, which may repeat, and only of text."""
-    given, wanted = strings(submitted), strings(expected)
-    return None if given is None or wanted is None else _of_texts(given, wanted)
+    """Like `positions`, but only for text; `submitted` may have other ids as well, which may repeat."""
+    submitted_texts, expected_texts = strings(submitted), strings(expected)
+    return None if submitted_texts is None or expected_texts is None else _of_texts(submitted_texts, expected_texts)
 
 
 def positions(submitted: pd.Series, expected: pd.Series) -> NDArray[np.intp] | None:
     """For each expected id its position among the submitted ones, shape (n,).
 
-    None if the two are not permutations of each other, if ids repeat, or if they are neither whole numbers nor text on
-    both sides. Callers then compare them in another way, which also finds out what is wrong.
+    The result is None if the two are not permutations of each other, if ids repeat, or if they are neither whole
+    numbers nor text on both sides. Callers then compare them in another way, which also determines what is wrong.
     """
     if len(submitted) != len(expected):
         return None
     if submitted.dtype.kind in "iu" and expected.dtype.kind in "iu" and isinstance(submitted.dtype, np.dtype):
         return _of_numbers(submitted.to_numpy(), expected.to_numpy())
-    given, wanted = strings(submitted), strings(expected)
-    return None if given is None or wanted is None else _of_texts(given, wanted)
+    submitted_texts, expected_texts = strings(submitted), strings(expected)
+    return None if submitted_texts is None or expected_texts is None else _of_texts(submitted_texts, expected_texts)
 
 
 def are_alike(submitted: pd.Series, expected: pd.Series) -> bool:
-    """Whether both are the same whole numbers in ascending order, which needs no memory to find out.
+    """Whether both are the same whole numbers in ascending order. The comparison needs no further memory.
 
     >>> are_alike(pd.Series([1, 2]), pd.Series([1, 2])), are_alike(pd.Series([2, 1]), pd.Series([2, 1]))
     (True, False)
     """
-    if not all(isinstance(each.dtype, np.dtype) and each.dtype.kind in "iu" for each in (submitted, expected)):
+    if not all(isinstance(ids.dtype, np.dtype) and ids.dtype.kind in "iu" for ids in (submitted, expected)):
         return False
-    given, wanted = submitted.to_numpy(), expected.to_numpy()
-    return bool((wanted[1:] > wanted[:-1]).all()) and np.array_equal(given, wanted)
+    submitted_numbers, expected_numbers = submitted.to_numpy(), expected.to_numpy()
+    is_sorted = bool((expected_numbers[1:] > expected_numbers[:-1]).all())
+    return is_sorted and np.array_equal(submitted_numbers, expected_numbers)
 
 
 def ascending(ids: pd.Series) -> NDArray[np.intp] | None:
     """The positions of texts or whole numbers in ascending order, shape (n,). Arrow sorts texts faster than Python.
 
-    None if an id repeats, so that its rows have no certain order, or if one is neither.
+    The result is None if an id repeats, because the order of its rows is uncertain, or if an id is neither.
 
     >>> ascending(pd.Series(["b", "é", "a"])), ascending(pd.Series(["b", "b"])), ascending(pd.Series(["b", 1]))
     (array([2, 0, 1]), None, None)
     """
     if isinstance(ids.dtype, np.dtype) and ids.dtype.kind in "iu":
-        places, sorted_ids = ordered(ids.to_numpy())
-        return None if (sorted_ids[1:] == sorted_ids[:-1]).any() else places
+        positions_of_ids, sorted_ids = ordered(ids.to_numpy())
+        return None if (sorted_ids[1:] == sorted_ids[:-1]).any() else positions_of_ids
     import pyarrow.compute as pc
 
     texts = strings(ids)
@@ -89,17 +90,17 @@ def strings(values: pd.Series) -> pa.Array | None:
 
 
 def plain(table: pd.DataFrame) -> pd.DataFrame:
-    """The table as pandas reads it: with Python strings in place of Arrow's, and NaN where they are missing."""
-    found = {}
-    for place, kind in enumerate(table.dtypes):  # an agent's table may have many columns, and few of text
+    """The table as pandas reads it: with Python strings in place of Arrow's, and NaN for missing strings."""
+    text_columns = {}
+    for position, kind in enumerate(table.dtypes):  # converts text only: an agent's table may have many other columns
         if isinstance(kind, pd.ArrowDtype):
-            text = table.iloc[:, place].astype(object)
-            found[str(table.columns[place])] = text.where(text.notna(), np.nan)
-    return table.assign(**found)
+            text = table.iloc[:, position].astype(object)
+            text_columns[str(table.columns[position])] = text.where(text.notna(), np.nan)
+    return table.assign(**text_columns)
 
 
 def _of_numbers(given: NDArray[Any], wanted: NDArray[Any]) -> NDArray[np.intp] | None:
-    if (wanted[1:] > wanted[:-1]).all():  # as answers often are, which saves sorting them
+    if (wanted[1:] > wanted[:-1]).all():  # answers are often ascending, and then need no sorting
         if np.array_equal(given, wanted):
             return np.arange(len(wanted))
         return order_as(given, wanted)
@@ -107,20 +108,20 @@ def _of_numbers(given: NDArray[Any], wanted: NDArray[Any]) -> NDArray[np.intp] |
     order, wanted_ascending = ordered(wanted)
     if (sorted_given != wanted_ascending).any() or (sorted_given[1:] == sorted_given[:-1]).any():
         return None
-    found = np.empty(len(order), dtype=np.intp)
-    found[order] = given_order
-    return found
+    positions_of_wanted = np.empty(len(order), dtype=np.intp)
+    positions_of_wanted[order] = given_order
+    return positions_of_wanted
 
 
 def _of_texts(given: pa.Array, wanted: pa.Array) -> NDArray[np.intp] | None:
-    """For each wanted text its position among the given ones; None unless each is wanted once and given once."""
+    """For each wanted text its position among the given texts; None unless each is wanted once and given once."""
     import pyarrow.compute as pc
 
     codes = pc.index_in(given, value_set=wanted).to_numpy(zero_copy_only=False)
-    known = np.flatnonzero(~np.isnan(codes)) if codes.dtype.kind == "f" else np.arange(len(codes))
-    codes = codes[known].astype(np.intp)
+    matched = np.flatnonzero(~np.isnan(codes)) if codes.dtype.kind == "f" else np.arange(len(codes))
+    codes = codes[matched].astype(np.intp)
     if len(codes) != len(wanted) or (np.bincount(codes, minlength=len(wanted)) != 1).any():
         return None
     rows = np.empty(len(wanted), dtype=np.intp)
-    rows[codes] = known
+    rows[codes] = matched
     return rows

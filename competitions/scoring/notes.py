@@ -1,4 +1,4 @@
-"""What is to be said about a score although the submission is valid: it is the message of the grade."""
+"""Warnings about the score of a valid submission, which become the message of the grade."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ class ScoreNote(UserWarning):
 
 
 def note_order_of_repeated_ids(submission: pd.DataFrame, answers: pd.DataFrame, on: str) -> None:
-    """Warn if a published score depends on the processor: numbers that repeat are sorted in an order of its own.
+    """Warn if a published score depends on the processor, which decides the order in which equal ids are sorted.
 
-    NumPy sorts numbers with AVX2 or AVX-512 where the processor has them, and none of these sorts keeps the order of
-    equal ids. It does not matter if the ids are in the order of the answers, which are sorted in the same way, nor if
+    NumPy sorts numbers with AVX2 or AVX-512 if the processor has them, and none of these sorts keeps the order of
+    equal ids. There is no warning if the ids are in the order of the answers, which are sorted in the same way, or if
     the rows of an id are equal.
     """
-    ids, wanted = submission[on], answers[on]
+    ids, expected_ids = submission[on], answers[on]
     if ids.dtype.kind not in "iuf" or not ids.duplicated().any():
         return
-    if ids.reset_index(drop=True).equals(wanted.reset_index(drop=True)):
+    if ids.reset_index(drop=True).equals(expected_ids.reset_index(drop=True)):
         return
     if len(submission.drop_duplicates()) > ids.nunique(dropna=False):
         text = (

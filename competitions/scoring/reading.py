@@ -27,7 +27,8 @@ class Reads:
 
     Args:
         answers: the columns of the answers that `grade` uses; None for all of them.
-        columns: by edition, the columns of a submission that count. Others may be left out if all of these are there.
+        columns: by edition, the columns of a submission that count. Others need not be read if the file has all of
+            these.
         texts: how columns of text are held. With "arrow" they are columns of pandas' type `string[pyarrow]`, which
             `checks` and `cells` accept, with a missing value where a cell is empty.
     """
@@ -58,12 +59,12 @@ def read_submission(
         raise InvalidSubmission(f"There is no file {path.name}; write the submission as a CSV file.") from error
     if not stat.S_ISREG(mode):  # a named pipe would block the grader forever
         raise InvalidSubmission(f"{path.name} is not a regular file; write the submission as a CSV file.")
-    wanted = reads.columns.get(edition or "")
-    read = partial(_read, path, dtype, keep_default_na, float_precision)
+    counted = reads.columns.get(edition or "")
+    read_columns = partial(_read, path, dtype, keep_default_na, float_precision)
     try:
-        table = read(Reads(answers=wanted, texts=reads.texts))
-        if wanted is not None and not set(wanted) <= set(table.columns):  # a message will name all that are there
-            table = read(Reads(texts=reads.texts))
+        table = read_columns(Reads(answers=counted, texts=reads.texts))
+        if counted is not None and not set(counted) <= set(table.columns):
+            table = read_columns(Reads(texts=reads.texts))  # the error message names all columns of the file
     except UnicodeDecodeError as error:
         raise InvalidSubmission(f"{path.name} is not UTF-8 text; write it as a CSV file in UTF-8.") from error
     except (ValueError, OverflowError) as error:  # the arguments are fixed, so the cause is in the file
@@ -80,7 +81,7 @@ def read_answers(
     float_precision: FloatParser = "round_trip",
     reads: Reads = Reads(),
 ) -> pd.DataFrame:
-    """Read the answers in the same way. Errors propagate, because they are not the agent's."""
+    """Read the answers like a submission. Errors propagate, because they are not the agent's."""
     return _read(Path(path), dtype, keep_default_na, float_precision, reads)
 
 

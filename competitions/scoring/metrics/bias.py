@@ -13,9 +13,9 @@ def bias_auc(
 ) -> float:
     """Weighted sum of the overall AUC and of power means over identities of three partial AUCs; each has `weight`.
 
-    `truth` and `scores` are (n,), `identities` is boolean (n, k): whether a comment mentions identity j. For each:
-    subgroup AUC (its members only), BPSN (its negatives and the others' positives), BNSP (its positives and the others'
-    negatives). Raises ValueError if one of these subsets has one class only.
+    `truth` and `scores` are (n,), `identities` is boolean (n, k): whether a comment mentions identity j. Each identity
+    has a subgroup AUC (its members only), BPSN (its negatives and the others' positives) and BNSP (its positives and
+    the others' negatives). Raises ValueError if one of these subsets has one class only.
 
     >>> truth, members = [1, 0, 1, 0], [[True], [True], [False], [False]]
     >>> bias_auc(truth, [0.9, 0.1, 0.8, 0.2], members)

@@ -14,11 +14,11 @@ from common.concurrency import parallel_map
 from competitions.scoring.metrics.pairing import pairs_of_equal
 from competitions.scoring.metrics.rectangles import shared_areas
 
-_RIGHT_ANGLE = 1e-8  # square metres
-_POLYGONS = 2000  # pairs of polygons intersected at a time
-_AT_ONCE = 2048  # pairs whose nearly exact IoUs are computed at a time, in memory that is used again
-_NEARLY = 1e-6  # more than IoUs of ordinary boxes differ, whether computed from polygons or from edges
-_ORDINARY = (0.05, 1e3, 1e5)  # metres: the smallest and the largest size, and the largest coordinate
+_MAX_SCALAR_PRODUCT = 1e-8  # square metres
+_POLYGON_PAIRS = 2000  # pairs of polygons intersected at a time
+_BATCH_PAIRS = 2048  # pairs whose nearly exact IoUs are computed at a time, so that memory is reused
+_IOU_TOLERANCE = 1e-6  # IoUs of ordinary boxes computed from polygons and from edges differ by less
+_ORDINARY_METRES = (0.05, 1e3, 1e5)  # of ordinary boxes: the smallest and largest size, and the largest coordinate
 THRESHOLDS = (0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
 
 
@@ -78,7 +78,7 @@ def problem(boxes: Sequence[Box3D] | NDArray[np.float64]) -> str | None:
         corners = _corners(values)
         edges = np.roll(corners, -1, axis=1) - corners
         products = (edges * np.roll(edges, 1, axis=1)).sum(axis=-1)
-    if not (np.abs(products) <= _RIGHT_ANGLE).all():
+    if not (np.abs(products) <= _MAX_SCALAR_PRODUCT).all():
         return "a box has an infinite or very large centre, size or yaw"
     return None
 
@@ -103,33 +103,33 @@ def mean_average_precision_3d(
     if true.size != guesses.size:
         raise ValueError(f"{true.size} and {guesses.size} samples")
     true_groups, groups = joint_groups(true, guesses)
-    known, group, objects = np.unique(true_groups, return_inverse=True, return_counts=True)
-    wanted = np.flatnonzero(np.isin(groups, known))
-    order = _by_confidence(guesses.confidences, groups, wanted)
-    best, target = _best((guesses.numbers[order], groups[order]), (true.numbers, true_groups), thresholds)
-    mine = np.searchsorted(known, groups[order])  # ascending
+    known_groups, group, objects = np.unique(true_groups, return_inverse=True, return_counts=True)
+    relevant = np.flatnonzero(np.isin(groups, known_groups))
+    order = _by_confidence(guesses.confidences, groups, relevant)
+    best_ious, target = _best((guesses.numbers[order], groups[order]), (true.numbers, true_groups), thresholds)
+    group_numbers = np.searchsorted(known_groups, groups[order])  # ascending
     shares: dict[int, NDArray[np.float64]] = {}
-    counts = [int(np.count_nonzero(best > threshold)) for threshold in thresholds]
+    counts = [int(np.count_nonzero(best_ious > threshold)) for threshold in thresholds]
     for count, threshold in zip(counts, thresholds, strict=True):
-        if count not in shares:  # thresholds that as many boxes exceed are exceeded by the same ones
-            shares[count] = _average_precisions(best > threshold, target, mine, objects)
+        if count not in shares:  # thresholds that equally many boxes exceed are exceeded by the same boxes
+            shares[count] = _average_precisions(best_ious > threshold, target, group_numbers, objects)
     precisions = [shares[count] for count in counts]
-    sample = np.zeros(len(known), dtype=np.int64)
+    sample = np.zeros(len(known_groups), dtype=np.int64)
     sample[group] = true.samples
     classes = np.bincount(sample, minlength=true.size)
     if not classes.all() or not true.size:
         return float("nan")
-    return float(np.mean([np.bincount(sample, each, minlength=true.size) / classes for each in precisions]))
+    return float(np.mean([np.bincount(sample, precision, minlength=true.size) / classes for precision in precisions]))
 
 
 def _by_confidence(
-    confidences: NDArray[np.float64], groups: NDArray[np.int64], wanted: NDArray[np.intp]
+    confidences: NDArray[np.float64], groups: NDArray[np.int64], relevant: NDArray[np.intp]
 ) -> NDArray[np.intp]:
-    """The wanted boxes by group, and most confident first in each; equal ones in their order."""
-    order = wanted[np.lexsort([-confidences[wanted], groups[wanted]])]
-    for group in np.unique(groups[wanted][np.isnan(confidences[wanted])]):
-        # Which place NaN gets depends on the sorting algorithm: as published, it is Python's.
-        members = wanted[groups[wanted] == group].tolist()
+    """The relevant boxes by group, most confident first in each group; equally confident ones in their order."""
+    order = relevant[np.lexsort([-confidences[relevant], groups[relevant]])]
+    for group in np.unique(groups[relevant][np.isnan(confidences[relevant])]):
+        # The position of NaN depends on the sorting algorithm. The published one is Python's.
+        members = relevant[groups[relevant] == group].tolist()
         order[groups[order] == group] = sorted(members, key=confidences.tolist().__getitem__, reverse=True)
     return order
 
@@ -137,8 +137,8 @@ def _by_confidence(
 def joint_groups(a: Boxes3D, b: Boxes3D) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """A number for each box of both: equal if, and only if, sample and label are equal; ascending with the sample."""
     codes, labels = pd.factorize(np.concatenate([a.labels, b.labels]))
-    mine, others = codes[: len(a.labels)].astype(np.int64), codes[len(a.labels) :].astype(np.int64)
-    return a.samples * len(labels) + mine, b.samples * len(labels) + others
+    a_codes, b_codes = codes[: len(a.labels)].astype(np.int64), codes[len(a.labels) :].astype(np.int64)
+    return a.samples * len(labels) + a_codes, b.samples * len(labels) + b_codes
 
 
 def box_ious(a: Sequence[Box3D], b: Sequence[Box3D]) -> NDArray[np.float64]:
@@ -156,7 +156,7 @@ def box_ious(a: Sequence[Box3D], b: Sequence[Box3D]) -> NDArray[np.float64]:
 def _ious(p: NDArray[np.float64], q: NDArray[np.float64], exact: bool = True) -> NDArray[np.float64]:
     """Intersections over unions of the boxes with these numbers (n, 7), pair by pair: (n,).
 
-    Those of ordinary boxes differ by less than `_NEARLY` from what polygons give unless they must be `exact`.
+    Unless they must be `exact`, IoUs of ordinary boxes may differ by up to `_IOU_TOLERANCE` from those of polygons.
     """
     with np.errstate(invalid="ignore"):
         top = np.minimum(p[:, 2] + p[:, 5] / 2, q[:, 2] + q[:, 5] / 2)
@@ -164,37 +164,37 @@ def _ious(p: NDArray[np.float64], q: NDArray[np.float64], exact: bool = True) ->
         depth = np.fmax(top - bottom, 0)
         reach = np.hypot(p[:, 3], p[:, 4]) / 2 + np.hypot(q[:, 3], q[:, 4]) / 2
         near = (depth > 0) & (np.hypot(p[:, 0] - q[:, 0], p[:, 1] - q[:, 1]) <= reach)
-        some = np.flatnonzero(near)  # few pairs are close enough to need the polygons
-        p, q, depth = p[some], q[some], depth[some]
+        close_pairs = np.flatnonzero(near)  # few pairs are close enough to need the polygons
+        p, q, depth = p[close_pairs], q[close_pairs], depth[close_pairs]
         shared = (_ground_overlaps(p, q) if exact else _nearly_ground_overlaps(p, q)) * depth
         union = p[:, 3:6].prod(axis=1) + q[:, 3:6].prod(axis=1) - shared
-        found = np.zeros(len(near))
-        found[some] = np.clip(shared / union, 0, 1)
-    return found
+        ious = np.zeros(len(near))
+        ious[close_pairs] = np.clip(shared / union, 0, 1)
+    return ious
 
 
 def _ground_overlaps(p: NDArray[np.float64], q: NDArray[np.float64]) -> NDArray[np.float64]:
     """Areas shared by the ground rectangles, pair by pair, computed on all cores."""
 
-    def areas(some: slice) -> NDArray[np.float64]:
-        found: NDArray[np.float64] = shapely.area(shapely.intersection(_rectangles(p[some]), _rectangles(q[some])))
-        return found
+    def areas(part: slice) -> NDArray[np.float64]:
+        shared: NDArray[np.float64] = shapely.area(shapely.intersection(_rectangles(p[part]), _rectangles(q[part])))
+        return shared
 
-    parts = [slice(start, start + _POLYGONS) for start in range(0, len(p), _POLYGONS)]
+    parts = [slice(start, start + _POLYGON_PAIRS) for start in range(0, len(p), _POLYGON_PAIRS)]
     return areas(slice(None)) if len(parts) < 2 else np.concatenate(parallel_map(areas, parts))
 
 
 def _nearly_ground_overlaps(p: NDArray[np.float64], q: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Like `_ground_overlaps`, but of ordinary boxes without polygons."""
-    smallest, largest, farthest = _ORDINARY
+    """Like `_ground_overlaps`, but without polygons for ordinary boxes."""
+    smallest, largest, farthest = _ORDINARY_METRES
     sizes = np.hstack([p[:, 3:6], q[:, 3:6]])
-    places = np.abs(np.hstack([p[:, :3], q[:, :3]]))
-    ordinary = (sizes >= smallest).all(axis=1) & (sizes <= largest).all(axis=1) & (places <= farthest).all(axis=1)
-    found = np.empty(len(p))
-    found[~ordinary] = _ground_overlaps(p[~ordinary], q[~ordinary])
+    coordinates = np.abs(np.hstack([p[:, :3], q[:, :3]]))
+    ordinary = (sizes >= smallest).all(axis=1) & (sizes <= largest).all(axis=1) & (coordinates <= farthest).all(axis=1)
+    areas = np.empty(len(p))
+    areas[~ordinary] = _ground_overlaps(p[~ordinary], q[~ordinary])
     p, q = p[ordinary], q[ordinary]
-    found[ordinary] = shared_areas(_corners(p), q[:, :2], q[:, [4, 3]], np.stack(_direction(q[:, 6]), axis=-1))
-    return found
+    areas[ordinary] = shared_areas(_corners(p), q[:, :2], q[:, [4, 3]], np.stack(_direction(q[:, 6]), axis=-1))
+    return areas
 
 
 def _best(
@@ -204,66 +204,66 @@ def _best(
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """The largest IoU of each predicted box with a true box of its group, and the first of these; shape (m,) each.
 
-    Both are given as numbers and groups. IoUs are exact where it shows: near a threshold, and where the largest one of
-    a box is near another one.
+    Both are given as numbers and groups. IoUs are exact if it matters: near a threshold, and if the two largest IoUs of
+    a box are close to each other.
     """
     (numbers, groups), (true_numbers, true_groups) = predicted, true
-    best, target = np.zeros(len(numbers)), np.full(len(numbers), -1, dtype=np.int64)
+    best_ious, target = np.zeros(len(numbers)), np.full(len(numbers), -1, dtype=np.int64)
     for i, j in pairs_of_equal(groups, true_groups):
-        parts = [slice(start, start + _AT_ONCE) for start in range(0, len(i), _AT_ONCE)]
-        found = np.concatenate([_ious(numbers[i[some]], true_numbers[j[some]], exact=False) for some in parts])
+        parts = [slice(start, start + _BATCH_PAIRS) for start in range(0, len(i), _BATCH_PAIRS)]
+        ious = np.concatenate([_ious(numbers[i[part]], true_numbers[j[part]], exact=False) for part in parts])
         starts = np.flatnonzero(np.diff(i, prepend=-1))
-        best[i[starts]] = np.maximum.reduceat(found, starts)
-        unclear = _unclear(found, best[i], i, thresholds)
+        best_ious[i[starts]] = np.maximum.reduceat(ious, starts)
+        unclear = _unclear(ious, best_ious[i], i, thresholds)
         if len(unclear):
-            found[unclear] = _ious(numbers[i[unclear]], true_numbers[j[unclear]])
-            best[i[starts]] = np.maximum.reduceat(found, starts)
-        largest = np.flatnonzero(found == best[i])
-        boxes, first = np.unique(i[largest], return_index=True)
-        target[boxes] = j[largest[first]]
-    return best, target
+            ious[unclear] = _ious(numbers[i[unclear]], true_numbers[j[unclear]])
+            best_ious[i[starts]] = np.maximum.reduceat(ious, starts)
+        largest = np.flatnonzero(ious == best_ious[i])
+        boxes, first_pairs = np.unique(i[largest], return_index=True)
+        target[boxes] = j[largest[first_pairs]]
+    return best_ious, target
 
 
 def _unclear(
-    found: NDArray[np.float64], best: NDArray[np.float64], box: NDArray[np.int64], thresholds: Sequence[float]
+    ious: NDArray[np.float64], best_ious: NDArray[np.float64], box: NDArray[np.int64], thresholds: Sequence[float]
 ) -> NDArray[np.intp]:
-    """Which IoUs have to be exact, of pairs of these boxes with this `best` one each."""
+    """The indexes of IoUs that have to be exact. `box` and `best_ious` are the box of each pair and its best IoU."""
     levels = np.sort(np.asarray(thresholds, dtype=np.float64))
     if not len(levels):
         return np.zeros(0, dtype=np.intp)
     # Boxes that are below all thresholds are no hits, whatever their target.
-    candidates = np.flatnonzero((found >= best - _NEARLY) & (found >= levels[0] - _NEARLY))
-    value = found[candidates]
-    above = np.minimum(np.searchsorted(levels, value), len(levels) - 1)
-    distance = np.minimum(np.abs(value - levels[above]), np.abs(value - levels[np.maximum(above - 1, 0)]))
+    candidates = np.flatnonzero((ious >= best_ious - _IOU_TOLERANCE) & (ious >= levels[0] - _IOU_TOLERANCE))
+    value = ious[candidates]
+    next_level = np.minimum(np.searchsorted(levels, value), len(levels) - 1)
+    distance = np.minimum(np.abs(value - levels[next_level]), np.abs(value - levels[np.maximum(next_level - 1, 0)]))
     several = np.bincount(box[candidates])[box[candidates]] > 1 if len(candidates) else False
-    return candidates[(distance <= _NEARLY) | several]
+    return candidates[(distance <= _IOU_TOLERANCE) | several]
 
 
 def _average_precisions(
-    above: NDArray[np.bool_], target: NDArray[np.int64], group: NDArray[np.int64], objects: NDArray[np.int64]
+    matched: NDArray[np.bool_], target: NDArray[np.int64], group: NDArray[np.int64], objects: NDArray[np.int64]
 ) -> NDArray[np.float64]:
-    """AP of each group with so many `objects`, from its predictions in order: whether they match a true box, and which.
+    """AP of each group. `matched` and `target` say whether the predictions, in order, match a true box, and which.
 
-    The area below the curve is a sum over hits. After each of them precision falls until the next, so that the largest
-    precision from a point on is that of one of the hits that follow.
+    The area below the curve is a sum over hits. After a hit, precision falls until the next hit, so the largest
+    precision from a point on is that of one of the later hits. `objects` are the numbers of true boxes of each group.
     """
-    match = np.flatnonzero(above)
-    first = np.full(int(target.max(initial=-1)) + 1, len(above))
-    np.minimum.at(first, target[match], match)
-    hits = match[first[target[match]] == match]
-    mine = group[hits]
-    counts, own = (np.bincount(each, minlength=len(objects)) for each in (group, mine))
-    before, hits_before = np.cumsum(counts) - counts, np.cumsum(own) - own
-    number = np.arange(len(hits)) - hits_before[mine]
-    position = hits - before[mine]
+    match = np.flatnonzero(matched)
+    first_match = np.full(int(target.max(initial=-1)) + 1, len(matched))
+    np.minimum.at(first_match, target[match], match)
+    hits = match[first_match[target[match]] == match]
+    hit_groups = group[hits]
+    counts, hit_counts = (np.bincount(numbers, minlength=len(objects)) for numbers in (group, hit_groups))
+    predictions_before, hits_before = np.cumsum(counts) - counts, np.cumsum(hit_counts) - hit_counts
+    number = np.arange(len(hits)) - hits_before[hit_groups]
+    position = hits - predictions_before[hit_groups]
     precision = np.zeros((int(number.max(initial=-1)) + 1, len(objects)))
-    precision[number, mine] = (number + 1) / (position + 1)
+    precision[number, hit_groups] = (number + 1) / (position + 1)
     envelope = np.maximum.accumulate(precision[::-1], axis=0)[::-1]
-    total = objects[mine]
-    steps = ((number + 1) / total - number / total) * envelope[number, mine]
-    found: NDArray[np.float64] = np.bincount(mine, weights=steps, minlength=len(objects)).astype(np.float64)
-    return found
+    total = objects[hit_groups]
+    steps = ((number + 1) / total - number / total) * envelope[number, hit_groups]
+    precisions: NDArray[np.float64] = np.bincount(hit_groups, weights=steps, minlength=len(objects)).astype(np.float64)
+    return precisions
 
 
 def _numbers(boxes: Sequence[Box3D]) -> NDArray[np.float64]:
@@ -276,7 +276,7 @@ def _rectangles(boxes: NDArray[np.float64]) -> NDArray[np.object_]:
 
 
 def _corners(boxes: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Corners of the ground rectangles of boxes (n, 7), one after the other around it: (n, 4, 2)."""
+    """Corners of the ground rectangles of boxes (n, 7), in order around each rectangle: (n, 4, 2)."""
     x, y, _, width, length, _, yaw = boxes.T
     cos, sin = _direction(yaw)
     along = np.stack([length / 2 * cos, length / 2 * sin], axis=-1)
@@ -287,6 +287,6 @@ def _corners(boxes: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _direction(yaw: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Cosine and sine, from the quaternion, to the last bit as the published code."""
+    """Cosine and sine, from the quaternion: equal to those of the published code to the last bit."""
     w, z = np.cos(yaw / 2), np.sin(yaw / 2)
     return w * w - z * z, 2 * w * z

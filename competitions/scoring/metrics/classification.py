@@ -61,14 +61,14 @@ def matthews_corrcoef(truth: ArrayLike, predicted: ArrayLike) -> float:
     0.0
     """
     true, guess, count = _codes(truth, predicted)
-    t, p = np.bincount(true, minlength=count), np.bincount(guess, minlength=count)
+    true_counts, guess_counts = np.bincount(true, minlength=count), np.bincount(guess, minlength=count)
     n = float(len(true))
-    t, p = t.astype(np.float64), p.astype(np.float64)
-    both = float(np.count_nonzero(true == guess)) * n - t @ p
-    spread_true, spread_guess = n * n - t @ t, n * n - p @ p
+    true_counts, guess_counts = true_counts.astype(np.float64), guess_counts.astype(np.float64)
+    covariance = float(np.count_nonzero(true == guess)) * n - true_counts @ guess_counts
+    spread_true, spread_guess = n * n - true_counts @ true_counts, n * n - guess_counts @ guess_counts
     if spread_true * spread_guess == 0:
         return 0.0
-    return float(both / np.sqrt(spread_true * spread_guess))
+    return float(covariance / np.sqrt(spread_true * spread_guess))
 
 
 def quadratic_weighted_kappa(truth: ArrayLike, predicted: ArrayLike, classes: ArrayLike = ()) -> float:
@@ -112,9 +112,9 @@ def f1_micro_sets(
     0.5
     """
     true, guesses = _labels_of(truth), _labels_of(predicted)
-    of_truth, guessed, both = count_distinct(true, guesses if count_unknown else guesses.among(true))
+    of_truth, guessed, common = count_distinct(true, guesses if count_unknown else guesses.among(true))
     total = int(of_truth.sum() + guessed.sum())
-    return 2 * int(both.sum()) / total if total else 0.0
+    return 2 * int(common.sum()) / total if total else 0.0
 
 
 def f1_mean_sets(truth: Sequence[str] | pa.Array, predicted: Sequence[str] | pa.Array) -> float:
@@ -126,9 +126,9 @@ def f1_mean_sets(truth: Sequence[str] | pa.Array, predicted: Sequence[str] | pa.
     >>> f1_mean_sets(["cat dog", "dog"], ["dog dog", "dog"])
     0.8333333333333333
     """
-    of_truth, guessed, both = count_distinct(_labels_of(truth), _labels_of(predicted))
+    of_truth, guessed, common = count_distinct(_labels_of(truth), _labels_of(predicted))
     total = of_truth + guessed
-    scores = np.where(total > 0, 2 * both / np.maximum(total, 1), 1.0)
+    scores = np.where(total > 0, 2 * common / np.maximum(total, 1), 1.0)
     return float(np.mean(scores)) if len(scores) else 0.0
 
 

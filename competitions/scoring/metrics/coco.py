@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 _RECALLS = np.linspace(0, 1, 101)
 _LARGEST_AREA = 1e10  # COCO's area range "all"
-_TINY = float(np.spacing(1))
+_EPSILON = float(np.spacing(1))
 
 
 def coco_average_precision(
@@ -35,24 +35,24 @@ def coco_average_precision(
     0.5049504950495048
     """
     image, label, box = np.asarray(truth[0], dtype=np.int64), np.asarray(truth[1]), _boxes(truth[2])
-    found_image, found_label = np.asarray(predicted[0], dtype=np.int64), np.asarray(predicted[1])
-    found_box = _boxes(predicted[2])
+    predicted_image, predicted_label = np.asarray(predicted[0], dtype=np.int64), np.asarray(predicted[1])
+    predicted_box = _boxes(predicted[2])
     confidence, area = np.asarray(predicted[3], dtype=np.float64), np.asarray(areas, dtype=np.float64)
     if len(set(zip(label.tolist(), image.tolist(), strict=True))) < len(label):
         raise ValueError("the truth must not hold two objects of one label in one image")
     precisions = []
     for name in np.unique(label):
         objects = np.flatnonzero(label == name)
-        object_of = np.full(max(image.max(), found_image.max(initial=0)) + 1, -1)
+        object_of = np.full(max(image.max(), predicted_image.max(initial=0)) + 1, -1)
         object_of[image[objects]] = objects
-        chosen = np.flatnonzero(found_label == name)
-        chosen = chosen[np.lexsort([-confidence[chosen], found_image[chosen]])]
-        chosen = chosen[_position_in_run(found_image[chosen]) < max_detections]
-        target = object_of[found_image[chosen]]
+        chosen = np.flatnonzero(predicted_label == name)
+        chosen = chosen[np.lexsort([-confidence[chosen], predicted_image[chosen]])]
+        chosen = chosen[_position_in_run(predicted_image[chosen]) < max_detections]
+        target = object_of[predicted_image[chosen]]
         # As in pycocotools, NaN coordinates are replaced by the object's own, and an IoU of NaN is a match.
-        fits = (target >= 0) & ~(_iou(found_box[chosen], box[target]) < threshold)
+        fits = (target >= 0) & ~(_iou(predicted_box[chosen], box[target]) < threshold)
         takes = fits & (chosen != 0) if zero_means_unmatched else fits
-        hit = fits & (_count_before(takes, found_image[chosen]) == 0)
+        hit = fits & (_count_before(takes, predicted_image[chosen]) == 0)
         if zero_means_unmatched:
             hit &= target != 0
         ignored = ~hit & ((area[chosen] < 0) | (area[chosen] > _LARGEST_AREA))
@@ -63,10 +63,10 @@ def coco_average_precision(
 
 def _precision_at_recalls(hit: NDArray[np.bool_], ignored: NDArray[np.bool_], objects: int) -> NDArray[np.float64]:
     tp, fp = np.cumsum(hit, dtype=np.float64), np.cumsum(~hit & ~ignored, dtype=np.float64)
-    precision = tp / (fp + tp + _TINY)
+    precision = tp / (fp + tp + _EPSILON)
     envelope = np.maximum.accumulate(precision[::-1])[::-1]
-    first = np.searchsorted(tp / objects, _RECALLS, side="left")
-    return np.append(envelope, 0.0)[first]
+    indexes = np.searchsorted(tp / objects, _RECALLS, side="left")
+    return np.append(envelope, 0.0)[indexes]
 
 
 def _iou(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -88,8 +88,8 @@ def _position_in_run(values: NDArray[np.int64]) -> NDArray[np.int64]:
 
 def _count_before(flags: NDArray[np.bool_], groups: NDArray[np.int64]) -> NDArray[np.int64]:
     """Number of flags set earlier in the same run of equal groups."""
-    before: NDArray[np.int64] = np.cumsum(flags) - flags
-    return before - before[np.arange(len(flags)) - _position_in_run(groups)]
+    counts: NDArray[np.int64] = np.cumsum(flags) - flags
+    return counts - counts[np.arange(len(flags)) - _position_in_run(groups)]
 
 
 def _boxes(boxes: ArrayLike) -> NDArray[np.float64]:

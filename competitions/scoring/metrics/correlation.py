@@ -9,7 +9,7 @@ from scipy.linalg import norm  # unlike NumPy's it does not overflow
 
 from competitions.scoring.metrics.ranks import average_ranks, average_ranks_of_rows
 
-_BLAS = 10_000  # products that OpenBLAS computes in one thread
+_BLAS_PRODUCTS = 10_000  # products that OpenBLAS computes in one thread
 
 
 def pearson(truth: ArrayLike, predicted: ArrayLike) -> float:
@@ -39,10 +39,10 @@ def spearman(truth: ArrayLike, predicted: ArrayLike) -> float:
 
 
 def spearmans(truth: pd.DataFrame, predicted: pd.DataFrame) -> list[float]:
-    """`spearman` of each column of a table and the column of another with its name; floats are ranked at once.
+    """`spearman` of each column of a table and the column of the same name in another; floats are ranked at once.
 
     >>> table = pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": [0.5, 0.5, 0.5]})
-    >>> [round(each, 9) for each in spearmans(table, table)]
+    >>> [round(correlation, 9) for correlation in spearmans(table, table)]
     [1.0, nan]
     """
     names = list(truth.columns)
@@ -51,15 +51,18 @@ def spearmans(truth: pd.DataFrame, predicted: pd.DataFrame) -> list[float]:
     x, y = (np.ascontiguousarray(frame.to_numpy().T) for frame in (truth, predicted[names]))
     missing = np.isnan(x).any(axis=1) | np.isnan(y).any(axis=1)
     x, y = average_ranks_of_rows(x), average_ranks_of_rows(y)
-    return [float("nan") if each else _correlation(x[place], y[place]) for place, each in enumerate(missing)]
+    return [float("nan") if is_missing else _correlation(x[row], y[row]) for row, is_missing in enumerate(missing)]
 
 
 def _correlation(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
-    """Pearson's correlation of finite numbers; NaN if one side differs in nothing from its mean."""
+    """Pearson's correlation of finite numbers; NaN if all numbers of one side equal their mean."""
     with np.errstate(over="ignore", invalid="ignore"):
         x, y = x - x.mean(), y - y.mean()
         x, y = x / norm(x, check_finite=False), y / norm(y, check_finite=False)
-        # OpenBLAS shares longer products among its threads: the sum then depends on how many there are, and they use
-        # processor time while they wait for the next one.
-        parts = [x[start : start + _BLAS] @ y[start : start + _BLAS] for start in range(0, len(x), _BLAS)]
+        # OpenBLAS divides longer products among its threads: the sum then depends on the number of threads, which also
+        # use processor time while they wait.
+        parts = [
+            x[start : start + _BLAS_PRODUCTS] @ y[start : start + _BLAS_PRODUCTS]
+            for start in range(0, len(x), _BLAS_PRODUCTS)
+        ]
         return float(np.clip(np.sum(parts), -1, 1))

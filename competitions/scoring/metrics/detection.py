@@ -55,12 +55,12 @@ class Detections(NamedTuple):
         """The detections of each image."""
         if isinstance(rows, Detections):
             return rows
-        found = [detection for row in rows for detection in row]
+        detections = [detection for row in rows for detection in row]
         return cls(
             np.repeat(np.arange(len(rows)), [len(row) for row in rows]),
-            np.fromiter((each.label for each in found), dtype=object, count=len(found)),
-            np.array([each.confidence for each in found], dtype=np.float64),
-            np.array([each.box for each in found], dtype=np.float64).reshape(-1, 4),
+            np.fromiter((detection.label for detection in detections), dtype=object, count=len(detections)),
+            np.array([detection.confidence for detection in detections], dtype=np.float64),
+            np.array([detection.box for detection in detections], dtype=np.float64).reshape(-1, 4),
             len(rows),
         )
 
@@ -81,31 +81,33 @@ def mean_average_precision(
     >>> mean_average_precision([image, []], [[Detection("cat", 0.9, (0, 0, 10, 9))], []])
     1.0
     """
-    true, found = Detections.of(truth), Detections.of(predicted)
-    if true.size != found.size:
-        raise ValueError(f"{true.size} and {found.size} images")
-    codes, labels = pd.factorize(np.concatenate([true.labels, found.labels]))
+    true, guesses = Detections.of(truth), Detections.of(predicted)
+    if true.size != guesses.size:
+        raise ValueError(f"{true.size} and {guesses.size} images")
+    codes, labels = pd.factorize(np.concatenate([true.labels, guesses.labels]))
     true_label, label = codes[: len(true.labels)], codes[len(true.labels) :]
-    order = np.lexsort([-found.confidences, label, found.images])
-    label, image, confidence = label[order], found.images[order], found.confidences[order]
+    order = np.lexsort([-guesses.confidences, label, guesses.images])
+    label, image, confidence = label[order], guesses.images[order], guesses.confidences[order]
     groups, true_groups = image * len(labels) + label, true.images * len(labels) + true_label
     hit, reached = np.zeros(len(order), dtype=bool), np.zeros(len(true.labels), dtype=bool)
-    close = [(np.zeros(0, np.int64), np.zeros(0, np.int64))]
+    close_pairs = [(np.zeros(0, np.int64), np.zeros(0, np.int64))]
     for i, j in pairs_of_equal(groups, true_groups):
-        iou = _ious(found.boxes[order[i]], true.boxes[j])
+        iou = _ious(guesses.boxes[order[i]], true.boxes[j])
         near = np.flatnonzero(iou > threshold)
         near = near[np.lexsort([-iou[near], i[near]])]
-        close.append((i[near], j[near]))
-    i, j = (np.concatenate(parts) for parts in zip(*close, strict=True))
-    made = first_come(i, j)
-    hit[i[made]], reached[j[made]] = True, True
+        close_pairs.append((i[near], j[near]))
+    i, j = (np.concatenate(parts) for parts in zip(*close_pairs, strict=True))
+    matched = first_come(i, j)
+    hit[i[matched]], reached[j[matched]] = True, True
     scores = []
-    for each in np.unique(true_label):  # not in the order of their names, which makes no difference for the mean
-        mine, missed = label == each, (true_label == each) & ~reached
-        neither = true.size - len(np.union1d(image[mine], true.images[true_label == each]))
-        outcomes = [hit[mine], np.ones(missed.sum(), bool), np.zeros(neither, bool)]
+    for code in np.unique(true_label):  # the order of classes makes no difference for the mean
+        is_class, missed = label == code, (true_label == code) & ~reached
+        neither = true.size - len(np.union1d(image[is_class], true.images[true_label == code]))
+        outcomes = [hit[is_class], np.ones(missed.sum(), bool), np.zeros(neither, bool)]
         scores.append(
-            average_precision(np.concatenate(outcomes), np.append(confidence[mine], np.zeros(missed.sum() + neither)))
+            average_precision(
+                np.concatenate(outcomes), np.append(confidence[is_class], np.zeros(missed.sum() + neither))
+            )
         )
     return float(np.mean(scores))
 
@@ -119,34 +121,34 @@ def voc_mean_average_precision(
 
     Of all images, most confident first (equal ones in the given order), a prediction is a hit if the true box of its
     class and image with the largest IoU, which must be above `threshold`, was not hit before. The AP is the area below
-    precision, made monotonous from the right, over recall: section 3.4.1 of the development kit of VOC 2012, which is
-    that of 2010. Confidences of classes in the truth must be finite (ValueError).
+    precision, made monotonic from the right, over recall, as in section 3.4.1 of the development kit of VOC 2012, which
+    equals that of 2010. Confidences of classes in the truth must be finite (ValueError).
 
     >>> image = [Detection("cat", 1.0, (0, 0, 10, 10))]
     >>> voc_mean_average_precision([image, image], [[Detection("cat", 0.9, (0, 0, 10, 9))], []])
     0.5
     """
-    true, found = Detections.of(truth), Detections.of(predicted)
-    if true.size != found.size:
-        raise ValueError(f"{true.size} and {found.size} images")
-    order = np.argsort(-found.confidences, kind="stable")
-    codes, names = pd.factorize(np.concatenate([true.labels, found.labels[order]]))
+    true, guesses = Detections.of(truth), Detections.of(predicted)
+    if true.size != guesses.size:
+        raise ValueError(f"{true.size} and {guesses.size} images")
+    order = np.argsort(-guesses.confidences, kind="stable")
+    codes, names = pd.factorize(np.concatenate([true.labels, guesses.labels[order]]))
     true_label, label = codes[: len(true.labels)], codes[len(true.labels) :]
-    if not np.isfinite(found.confidences[order][np.isin(label, true_label)]).all():
+    if not np.isfinite(guesses.confidences[order][np.isin(label, true_label)]).all():
         raise ValueError("confidences must be finite")
-    groups, true_groups = found.images[order] * len(names) + label, true.images * len(names) + true_label
+    groups, true_groups = guesses.images[order] * len(names) + label, true.images * len(names) + true_label
     largest, nearest = np.zeros(len(order)), np.full(len(order), -1)
     for i, j in pairs_of_equal(groups, true_groups):
-        iou = _ious(found.boxes[order[i]], true.boxes[j])
+        iou = _ious(guesses.boxes[order[i]], true.boxes[j])
         best_first = np.lexsort([-iou, i])
-        best = best_first[np.unique(i[best_first], return_index=True)[1]]
-        largest[i[best]], nearest[i[best]] = iou[best], j[best]
+        best_pairs = best_first[np.unique(i[best_first], return_index=True)[1]]
+        largest[i[best_pairs]], nearest[i[best_pairs]] = iou[best_pairs], j[best_pairs]
     near, hit = np.flatnonzero(largest > threshold), np.zeros(len(order), dtype=bool)
     hit[near[np.unique(nearest[near], return_index=True)[1]]] = True
     scores = []
-    for each in np.unique(true_label):
-        hits = np.cumsum(hit[label == each])
-        precision, recall = hits / np.arange(1, len(hits) + 1), hits / (true_label == each).sum()
+    for code in np.unique(true_label):
+        hits = np.cumsum(hit[label == code])
+        precision, recall = hits / np.arange(1, len(hits) + 1), hits / (true_label == code).sum()
         envelope = np.maximum.accumulate(precision[::-1])[::-1]
         scores.append(float((np.diff(recall, prepend=0.0) * envelope).sum()))
     return float(np.mean(scores))
@@ -180,16 +182,16 @@ def located_counts(
     >>> located_counts(["a", "b"], [[0, 0, 10, 10], [20, 0, 5, 5]], ["a", "a"], [[1, 1], [2, 2]])
     (1, 1, 1)
     """
-    left, top, width, height = np.asarray(boxes, dtype=np.float64).reshape(-1, 4).T
+    x_min, y_min, width, height = np.asarray(boxes, dtype=np.float64).reshape(-1, 4).T
     x, y = np.asarray(points, dtype=np.float64).reshape(-1, 2).T
-    page, point_page = pages or (np.zeros(len(left), np.int64), np.zeros(len(x), np.int64))
-    if len(box_labels) != len(left) or len(point_labels) != len(x):
+    page, point_page = pages or (np.zeros(len(x_min), np.int64), np.zeros(len(x), np.int64))
+    if len(box_labels) != len(x_min) or len(point_labels) != len(x):
         raise ValueError("each box and each point needs a label")
     codes, distinct = factorized(box_labels, point_labels)
     keys = np.concatenate([page, point_page]).astype(np.int64) * max(distinct, 1) + codes
     inside = [np.zeros((2, 0), np.int64)]
-    for i, j in pairs_of_equal(keys[: len(left)], keys[len(left) :]):
-        within = (left[i] < x[j]) & (x[j] < left[i] + width[i]) & (top[i] < y[j]) & (y[j] < top[i] + height[i])
+    for i, j in pairs_of_equal(keys[: len(x_min)], keys[len(x_min) :]):
+        within = (x_min[i] < x[j]) & (x[j] < x_min[i] + width[i]) & (y_min[i] < y[j]) & (y[j] < y_min[i] + height[i])
         inside.append(np.stack([i[within], j[within]]))
     hits = int(first_come(*np.concatenate(inside, axis=1)).sum())
-    return hits, len(x) - hits, len(left) - hits
+    return hits, len(x) - hits, len(x_min) - hits

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from common.concurrency import parallel_map
 
-_BLOCK = 1 << 16  # directions at a time, so that what is computed of them stays in the processor's cache
+_BATCH_DIRECTIONS = 1 << 16  # directions at a time, so that intermediate results stay in the processor's cache
 
 
 def haversine(
@@ -39,8 +39,8 @@ def angular_distance(
     """Angles in [0, pi], shape (n,), between directions given by azimuth and zenith, all in radians.
 
     arccos of the scalar product of the unit vectors, clipped to [-1, 1]: near 0 it is exact to about 1e-8 only. `rows`
-    may tell which of the second directions belongs to each of the first, shape (n,); by default it is the one at the
-    same place.
+    may give the index of the second direction for each of the first, shape (n,); by default it is the one at the same
+    position.
 
     >>> angular_distance([0.0], [0.0], [0.0], [np.pi / 2]).round(6)
     array([1.570796])
@@ -51,11 +51,11 @@ def angular_distance(
     angles = np.empty(len(a))
 
     def compute(start: int) -> None:
-        ours = slice(start, start + _BLOCK)
-        theirs = ours if rows is None else rows[ours]
-        angles[ours] = _angles(a[ours], z[ours], a2[theirs], z2[theirs])
+        part = slice(start, start + _BATCH_DIRECTIONS)
+        partners = part if rows is None else rows[part]
+        angles[part] = _angles(a[part], z[part], a2[partners], z2[partners])
 
-    starts = range(0, len(a), _BLOCK)
+    starts = range(0, len(a), _BATCH_DIRECTIONS)
     if len(starts) > 1:
         parallel_map(compute, starts)
     elif starts:
@@ -66,7 +66,7 @@ def angular_distance(
 def _angles(
     a: NDArray[np.float64], z: NDArray[np.float64], a2: NDArray[np.float64], z2: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    with np.errstate(invalid="ignore"):  # set here, since threads do not have the caller's
+    with np.errstate(invalid="ignore"):  # set here, because threads do not inherit it from the caller
         product = np.sin(z) * np.sin(z2) * (np.cos(a) * np.cos(a2) + np.sin(a) * np.sin(a2)) + np.cos(z) * np.cos(z2)
     angles: NDArray[np.float64] = np.abs(np.arccos(np.clip(product, -1, 1)))
     return angles

@@ -35,19 +35,21 @@ class Items(NamedTuple):
         return np.repeat(np.arange(len(self.sizes)), self.sizes)
 
     def among(self, others: Items) -> Items:
-        """Those items that occur in any row of `others`.
+        """The items that occur in any row of `others`.
 
         >>> Items.of([["a", "b"], ["c"]]).among(Items.of([["b"]])).sizes
         array([1, 0])
         """
         codes, _ = factorized(self.values, others.values)
-        known = np.isin(codes[: len(self.values)], codes[len(self.values) :])
-        values = list(compress(self.values, known)) if isinstance(self.values, list) else self.values.filter(known)
-        return Items(values, np.bincount(self.rows[known], minlength=len(self.sizes)))
+        is_known = np.isin(codes[: len(self.values)], codes[len(self.values) :])
+        values = (
+            list(compress(self.values, is_known)) if isinstance(self.values, list) else self.values.filter(is_known)
+        )
+        return Items(values, np.bincount(self.rows[is_known], minlength=len(self.sizes)))
 
 
 def split_items(cells: pa.Array, separator: str | None = None) -> Items:
-    """The items of cells of text (without nulls) as Python's `str.split` separates them: by white space by default.
+    """The items of cells of text (without nulls), separated as by Python's `str.split`: by white space by default.
 
     >>> import pyarrow as pa
     >>> split_items(pa.array(["b a", " c "])).sizes
@@ -61,33 +63,33 @@ def split_items(cells: pa.Array, separator: str | None = None) -> Items:
     cells = _with_plain_separators(cells)
     trimmed = pc.ascii_trim_whitespace(cells)
     blank = pc.equal(trimmed, "").to_numpy(zero_copy_only=False)
-    found = _flat(pc.ascii_split_whitespace(trimmed))
+    items = _flat(pc.ascii_split_whitespace(trimmed))
     if not blank.any():
-        return found
-    kept = pa.array(np.repeat(~blank, found.sizes))  # a blank cell has no items, for Arrow it has one
-    return Items(pc.filter(found.values, kept), np.where(blank, 0, found.sizes))
+        return items
+    has_items = pa.array(np.repeat(~blank, items.sizes))  # a blank cell has no items, but one for Arrow
+    return Items(pc.filter(items.values, has_items), np.where(blank, 0, items.sizes))
 
 
 def _with_plain_separators(cells: pa.Array) -> pa.Array:
-    """The cells with the same items, between which is only white space that Arrow knows: that of ASCII.
+    """The cells with the same items, separated only by white space that Arrow knows: that of ASCII.
 
-    For Python, the characters 28 to 31 are white space, too, and some beyond ASCII.
+    For Python, the characters 28 to 31, and some beyond ASCII, are white space as well.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
 
     characters = np.frombuffer(text_of(cells), np.uint8)
-    # Bytes beyond ASCII and control characters, which smaller than a blank become large ones: line ends and tabs would
-    # need no care, but are rare.
-    places = np.flatnonzero(characters - np.uint8(ord(" ")) >= 128 - ord(" "))
-    if not len(places):
+    # Finds bytes beyond ASCII and control characters: the difference of smaller bytes wraps around to a large one. Line
+    # ends and tabs need not be replaced, but they are rare.
+    positions = np.flatnonzero(characters - np.uint8(ord(" ")) >= 128 - ord(" "))
+    if not len(positions):
         return cells
     ends = offsets_of(cells)[1:] - offsets_of(cells)[0]
-    odd = np.zeros(len(cells), dtype=bool)
-    odd[np.searchsorted(ends, places, side="right")] = True
-    mask = pa.array(odd)
-    plain = [" ".join(cell.split()) for cell in cells.filter(mask).to_pylist()]
-    return pc.replace_with_mask(cells, mask, pa.array(plain, cells.type))
+    is_unusual = np.zeros(len(cells), dtype=bool)
+    is_unusual[np.searchsorted(ends, positions, side="right")] = True
+    mask = pa.array(is_unusual)
+    joined_by_blanks = [" ".join(cell.split()) for cell in cells.filter(mask).to_pylist()]
+    return pc.replace_with_mask(cells, mask, pa.array(joined_by_blanks, cells.type))
 
 
 def _flat(lists: pa.Array) -> Items:
@@ -95,7 +97,7 @@ def _flat(lists: pa.Array) -> Items:
 
 
 def distinct(values: Sequence[Hashable] | NDArray[Any] | pa.Array) -> tuple[NDArray[np.int64], list[Any]]:
-    """The distinct values in order of first appearance, to parse each of them once, and which of them each value is.
+    """For each value the index of its distinct value, and the distinct values in order of first appearance.
 
     >>> distinct(["7", "08", "7"])
     (array([0, 1, 0]), ['7', '08'])
@@ -107,50 +109,51 @@ def distinct(values: Sequence[Hashable] | NDArray[Any] | pa.Array) -> tuple[NDAr
         return encoded.indices.to_numpy().astype(np.int64), encoded.dictionary.to_pylist()
     if not isinstance(values, np.ndarray):
         values = np.fromiter(values, dtype=object, count=len(values))
-    codes, found = pd.factorize(values, use_na_sentinel=False)
-    return codes.astype(np.int64), found.tolist()
+    codes, uniques = pd.factorize(values, use_na_sentinel=False)
+    return codes.astype(np.int64), uniques.tolist()
 
 
 def joint_keys(a: Items, b: Items) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Numbers for the items of both: equal if, and only if, row and item are equal; ascending with the row.
+    """Numbers for the items of both, which are equal if, and only if, row and item are equal, and ascend with the row.
 
     >>> joint_keys(Items.of(["xy", "x"]), Items.of(["y", "xx"]))
     (array([0, 1, 2]), array([1, 2, 2]))
     """
-    mine, others, _ = _keys(a, b)
-    return mine, others
+    a_keys, b_keys, _ = _keys(a, b)
+    return a_keys, b_keys
 
 
 class Known(NamedTuple):
-    """Those items of rows that can be an item of others, and perhaps some more: arrays of shape (k,)."""
+    """The items of rows that can be an item of other rows, and perhaps some more: arrays of shape (k,)."""
 
     places: NDArray[np.intp]
-    """where they are among all items"""
+    """positions among all items"""
     rows: NDArray[np.int64]
     keys: NDArray[np.int64]
-    """numbers as those of `joint_keys`"""
+    """numbers as in `joint_keys`"""
 
 
 def keys_of_known(a: Items, b: Items) -> tuple[NDArray[np.int64], Known]:
     """The numbers of `joint_keys` for all items of `a`, and for those of `b` that are an item of any row of `a`.
 
-    >>> mine, known = keys_of_known(Items.of(["xy", "x"]), Items.of(["zy", "xx"]))
-    >>> mine, known.places, known.keys
+    >>> a_keys, known = keys_of_known(Items.of(["xy", "x"]), Items.of(["zy", "xx"]))
+    >>> a_keys, known.places, known.keys
     (array([0, 1, 2]), array([1, 2, 3]), array([1, 2, 2]))
     """
     import pyarrow.compute as pc
 
-    texts = [_texts(each.values) for each in (a, b)]
+    texts = [_texts(items.values) for items in (a, b)]
     if texts[0] is None or texts[1] is None:
-        mine, others = joint_keys(a, b)
-        return mine, Known(np.arange(len(others)), b.rows, others)
+        a_keys, b_keys = joint_keys(a, b)
+        return a_keys, Known(np.arange(len(b_keys)), b.rows, b_keys)
     encoded = texts[0].dictionary_encode()
     count = max(len(encoded.dictionary), 1)
-    codes = pc.index_in(texts[1], value_set=encoded.dictionary)  # cheaper than numbers for those that are not in `a`
-    found = pc.fill_null(codes, -1).to_numpy().astype(np.int64)
-    places = np.flatnonzero(found >= 0)
-    rows = b.rows[places]
-    return a.rows * count + encoded.indices.to_numpy(), Known(places, rows, rows * count + found[places])
+    codes = pc.index_in(texts[1], value_set=encoded.dictionary)  # cheaper than numbering items that are not in `a`
+    numbers = pc.fill_null(codes, -1).to_numpy().astype(np.int64)
+    positions = np.flatnonzero(numbers >= 0)
+    rows = b.rows[positions]
+    known = Known(positions, rows, rows * count + numbers[positions])
+    return a.rows * count + encoded.indices.to_numpy(), known
 
 
 def count_distinct(a: Items, b: Items) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
@@ -161,25 +164,26 @@ def count_distinct(a: Items, b: Items) -> tuple[NDArray[np.int64], NDArray[np.in
     """
     if len(a.sizes) != len(b.sizes):
         raise ValueError(f"{len(a.sizes)} and {len(b.sizes)} rows")
-    mine, others, distinct = _keys(a, b)
-    mine, others = _different(mine), _different(others)
-    either = np.sort(np.concatenate([mine, others]))
-    both = either[:-1][either[1:] == either[:-1]]
-    ones, twos, shared = (np.bincount(keys // distinct, minlength=len(a.sizes)) for keys in (mine, others, both))
-    return ones, twos, shared
+    a_keys, b_keys, distinct = _keys(a, b)
+    a_keys, b_keys = _different(a_keys), _different(b_keys)
+    either = np.sort(np.concatenate([a_keys, b_keys]))
+    shared_keys = either[:-1][either[1:] == either[:-1]]
+    all_keys = a_keys, b_keys, shared_keys
+    in_a, in_b, in_both = (np.bincount(keys // distinct, minlength=len(a.sizes)) for keys in all_keys)
+    return in_a, in_b, in_both
 
 
 def _different(keys: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The different keys in ascending order. For millions of them, `np.unique`, which hashes, is ten times slower."""
+    """The distinct keys in ascending order. For millions of keys, `np.unique`, which hashes, is ten times slower."""
     ascending = np.sort(keys)
     return ascending[np.append(True, ascending[1:] != ascending[:-1])[: len(keys)]]
 
 
 def _keys(a: Items, b: Items) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
-    """The numbers of `joint_keys`, and by what to divide them for the row."""
+    """The numbers of `joint_keys`, and the divisor that gives their rows."""
     codes, distinct = factorized(a.values, b.values)
-    mine, others = codes[: len(a.values)], codes[len(a.values) :]
-    return a.rows * distinct + mine, b.rows * distinct + others, max(distinct, 1)
+    a_codes, b_codes = codes[: len(a.values)], codes[len(a.values) :]
+    return a.rows * distinct + a_codes, b.rows * distinct + b_codes, max(distinct, 1)
 
 
 def factorized(a: list[Hashable] | pa.Array, b: list[Hashable] | pa.Array) -> tuple[NDArray[np.int64], int]:

@@ -16,8 +16,8 @@ from competitions.scoring.metrics.items import Items, joint_keys, keys_of_known
 from competitions.scoring.metrics.ranks import average_ranks
 from competitions.tables.arrays import ordered
 
-_SHORT = 255  # items of a row whose ranks are bytes
-_COMPARED = 1 << 20  # scores compared at a time
+_MAX_SHORT_ITEMS = 255  # the ranks of so many items of a row fit into bytes
+_BATCH_SCORES = 1 << 20  # scores compared at a time
 
 
 def roc_auc(truth: ArrayLike, scores: ArrayLike) -> float:
@@ -67,7 +67,7 @@ def power_mean(values: ArrayLike, power: float) -> float:
     if not v.size:
         raise ValueError("the mean of no values is undefined")
     with np.errstate(divide="ignore"):
-        return float((np.cumsum(v**power)[-1] / len(v)) ** (1 / power))  # one after the other, as published
+        return float((np.cumsum(v**power)[-1] / len(v)) ** (1 / power))  # summed in sequence, as published
 
 
 def label_ranking_average_precision(truth: ArrayLike, scores: ArrayLike) -> float:
@@ -87,9 +87,9 @@ def label_ranking_average_precision(truth: ArrayLike, scores: ArrayLike) -> floa
         raise ValueError("without a true label the average precision is undefined")
     shares = np.where(np.isnan(s), np.nan, 0.0)
     rows, labels = np.nonzero(y)
-    some = max(1, _COMPARED // s.shape[1])
-    for start in range(0, len(rows), some):  # few labels are true, so that comparing is faster than sorting all
-        row, label = rows[start : start + some], labels[start : start + some]
+    step = max(1, _BATCH_SCORES // s.shape[1])
+    for start in range(0, len(rows), step):  # few labels are true, so comparing is faster than sorting all
+        row, label = rows[start : start + step], labels[start : start + step]
         as_high = s[row] >= s[row, label][:, None]
         with np.errstate(invalid="ignore"):
             shares[row, label] = (as_high & y[row]).sum(axis=1) / as_high.sum(axis=1)
@@ -110,10 +110,10 @@ def average_precision(truth: ArrayLike, scores: ArrayLike) -> float:
         raise ValueError("scores must be finite")
     if not y.any():
         raise ValueError("without a positive the average precision is undefined")
-    order = np.argsort(-s)  # not that of equal scores, which are counted together
-    last = np.append(np.flatnonzero(np.diff(s[order])), len(s) - 1)  # the last of each run of equal scores
-    hits = np.cumsum(y[order])[last]
-    return float(np.sum(np.diff(hits, prepend=0) / hits[-1] * (hits / (last + 1))))
+    order = np.argsort(-s)  # the order of equal scores does not matter: they are counted together
+    ends_of_runs = np.append(np.flatnonzero(np.diff(s[order])), len(s) - 1)  # the last of each run of equal scores
+    hits = np.cumsum(y[order])[ends_of_runs]
+    return float(np.sum(np.diff(hits, prepend=0) / hits[-1] * (hits / (ends_of_runs + 1))))
 
 
 def mean_average_precision_at_k(
@@ -121,8 +121,8 @@ def mean_average_precision_at_k(
 ) -> float:
     """MAP@k: mean over rows of sum_i [item i is true and new] (hits so far) / i, divided by min(true items, k).
 
-    `truth` holds the distinct true items of each row, `ranked` the guesses, best first; those after the k-th are
-    ignored, a repeated one takes up a rank. Pairs the rows by position and stops at the shorter list.
+    `truth` holds the distinct true items of each row, `ranked` the guesses, best first. Guesses after the k-th are
+    ignored; a repeated guess takes up a rank. Rows are paired by position up to the end of the shorter list.
 
     >>> mean_average_precision_at_k([{"a"}, {"b"}], [["x", "a"], ["b", "b"]], 5)
     0.75
@@ -131,19 +131,19 @@ def mean_average_precision_at_k(
     count = min(len(true.sizes), len(guesses.sizes))
     if not count:
         return float("nan")
-    true_keys, (places, rows, keys) = keys_of_known(true, guesses)
-    true_keys, first = np.unique(true_keys[: int(true.sizes[:count].sum())], return_index=True)
-    sizes = np.minimum(np.bincount(true.rows[first], minlength=count), k)
+    true_keys, (positions, rows, keys) = keys_of_known(true, guesses)
+    true_keys, first_keys = np.unique(true_keys[: int(true.sizes[:count].sum())], return_index=True)
+    sizes = np.minimum(np.bincount(true.rows[first_keys], minlength=count), k)
     if not sizes.all():
         raise ZeroDivisionError("a row has no true item")
-    rank = places - (np.cumsum(guesses.sizes) - guesses.sizes)[rows] + 1
+    rank = positions - (np.cumsum(guesses.sizes) - guesses.sizes)[rows] + 1
     hits = np.flatnonzero((rank <= k) & (rows < count))
-    place = np.minimum(np.searchsorted(true_keys, keys[hits]), len(true_keys) - 1)
-    hits = hits[true_keys[place] == keys[hits]]
+    key_positions = np.minimum(np.searchsorted(true_keys, keys[hits]), len(true_keys) - 1)
+    hits = hits[true_keys[key_positions] == keys[hits]]
     hits = hits[np.sort(np.unique(keys[hits], return_index=True)[1])]  # the first of each
     row = rows[hits]
-    before = np.arange(len(row)) - np.searchsorted(row, row)
-    return float(np.mean(np.bincount(row, (before + 1) / rank[hits], minlength=count) / sizes))
+    earlier_hits = np.arange(len(row)) - np.searchsorted(row, row)
+    return float(np.mean(np.bincount(row, (earlier_hits + 1) / rank[hits], minlength=count) / sizes))
 
 
 def kendall_tau_orders(truth: Sequence[Sequence[str]] | Items, predicted: Sequence[Sequence[str]] | Items) -> float:
@@ -158,9 +158,9 @@ def kendall_tau_orders(truth: Sequence[Sequence[str]] | Items, predicted: Sequen
     true, guesses = Items.of(truth), Items.of(predicted)
     if len(true.sizes) != len(guesses.sizes):
         raise ValueError(f"{len(true.sizes)} and {len(guesses.sizes)} rows")
-    where = _places(true, guesses)
+    positions = _places(true, guesses)
     starts = np.cumsum(guesses.sizes) - guesses.sizes
-    ranks = where - np.repeat(starts, true.sizes)
+    ranks = positions - np.repeat(starts, true.sizes)
     pairs = int((true.sizes * (true.sizes - 1)).sum())
     if not pairs:
         raise ValueError("the correlation of orders with fewer than two items is undefined")
@@ -168,21 +168,21 @@ def kendall_tau_orders(truth: Sequence[Sequence[str]] | Items, predicted: Sequen
 
 
 def _places(true: Items, guesses: Items) -> NDArray[np.int64]:
-    """The place of each true item among all guesses, in its row. Raises ValueError for a missing one."""
+    """The position of each true item among all guesses, in its row. Raises ValueError for a missing item."""
     true_keys, keys = joint_keys(true, guesses)
     order, ascending = ordered(keys)
-    place = np.searchsorted(ascending, true_keys, side="right") - 1
-    found = ascending[np.maximum(place, 0)] == true_keys if len(keys) else np.zeros(len(true_keys), bool)
-    if not found.all():
-        raise ValueError(f"{str(true.values[int(np.argmin(found))])!r} is missing")
-    return order[place]
+    positions = np.searchsorted(ascending, true_keys, side="right") - 1
+    is_found = ascending[np.maximum(positions, 0)] == true_keys if len(keys) else np.zeros(len(true_keys), bool)
+    if not is_found.all():
+        raise ValueError(f"{str(true.values[int(np.argmin(is_found))])!r} is missing")
+    return order[positions]
 
 
 def _inversions(ranks: NDArray[np.int64], sizes: NDArray[np.int64]) -> int:
     """Pairs in the wrong order within rows of these sizes, each of which holds the ranks 0, 1, ... in some order.
 
-    Ranks beyond the size of the row, if items are missing or repeated, are closed up first. Short rows of one size are
-    compared as the columns of a matrix of bytes, many pairs at a time, long ones bit by bit.
+    If items are missing or repeated, ranks are renumbered first. Short rows of one size are compared as the columns of
+    a matrix of bytes, many pairs at a time, and long rows bit by bit.
     """
     start = np.repeat(np.cumsum(sizes) - sizes, sizes)
     beyond = ranks >= np.repeat(sizes, sizes)
@@ -190,12 +190,12 @@ def _inversions(ranks: NDArray[np.int64], sizes: NDArray[np.int64]) -> int:
         order = np.lexsort([ranks, start])
         ranks = ranks.copy()
         ranks[order] = np.arange(len(ranks)) - start[order]
-    short = sizes <= _SHORT
-    long = np.repeat(~short, sizes)
-    inversions = _inversions_by_bits(ranks[long], sizes[~short]) if long.any() else 0
-    first = np.cumsum(sizes) - sizes
-    for size in np.unique(sizes[short]).tolist():
-        starts = first[sizes == size]
+    is_short = sizes <= _MAX_SHORT_ITEMS
+    in_long_rows = np.repeat(~is_short, sizes)
+    inversions = _inversions_by_bits(ranks[in_long_rows], sizes[~is_short]) if in_long_rows.any() else 0
+    row_starts = np.cumsum(sizes) - sizes
+    for size in np.unique(sizes[is_short]).tolist():
+        starts = row_starts[sizes == size]
         matrix = ranks[starts + np.arange(size)[:, None]].astype(np.uint8)
         for shift in range(1, size):
             inversions += int(np.count_nonzero(matrix[:-shift] > matrix[shift:]))
@@ -205,21 +205,21 @@ def _inversions(ranks: NDArray[np.int64], sizes: NDArray[np.int64]) -> int:
 def _inversions_by_bits(ranks: NDArray[np.int64], sizes: NDArray[np.int64]) -> int:
     """Like `_inversions`, in a time that grows with n log n for rows of n items.
 
-    From the highest bit: ranks that share the higher bits lie together, in their original order. A pair is counted
-    where the earlier one has a 1 and the later one a 0; then the zeros of each group move before its ones.
+    It starts with the highest bit. Ranks that share the higher bits form a group, in their original order. A pair is
+    counted if the earlier rank has a 1 and the later one a 0; then the zeros of each group move before its ones.
     """
-    kind: Any = np.int32 if len(ranks) < 1 << 30 else np.int64  # the time is that of moving memory
+    kind: Any = np.int32 if len(ranks) < 1 << 30 else np.int64  # smaller numbers move faster in memory
     start = np.repeat(np.cumsum(sizes) - sizes, sizes).astype(kind)
     index = np.arange(len(ranks), dtype=kind)
     ranks = np.asarray(ranks, dtype=kind)
     inversions = 0
     for bit in reversed(range(int(ranks.max(initial=0)).bit_length())):
-        ones = (ranks >> bit) & 1
-        before = np.cumsum(ones, dtype=kind) - ones
+        bits = (ranks >> bit) & 1
+        ones_before = np.cumsum(bits, dtype=kind) - bits
         group = start + (ranks >> (bit + 1) << (bit + 1))
-        ones_before = before - before[group]
-        inversions += int(ones_before[ones == 0].sum(dtype=np.int64))
+        ones_in_group = ones_before - ones_before[group]
+        inversions += int(ones_in_group[bits == 0].sum(dtype=np.int64))
         moved = np.empty_like(ranks)
-        moved[np.where(ones == 1, group + (1 << bit) + ones_before, index - ones_before)] = ranks
+        moved[np.where(bits == 1, group + (1 << bit) + ones_in_group, index - ones_in_group)] = ranks
         ranks = moved
     return inversions

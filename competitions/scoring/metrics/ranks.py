@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 
 def average_ranks(values: NDArray[Any]) -> NDArray[np.float64]:
-    """The place of each value in ascending order, from 1, shape (n,); equal values share the mean of their places.
+    """The rank of each value in ascending order, from 1, shape (n,); equal values share the mean of their ranks.
 
     Values are not NaN. Texts are ranked alphabetically.
 
@@ -28,7 +28,7 @@ def average_ranks(values: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def average_ranks_of_rows(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """`average_ranks` of each row of a matrix (k, n), without work for each.
+    """`average_ranks` of each row of a matrix (k, n), computed for all rows at once.
 
     >>> average_ranks_of_rows(np.array([[0.5, 2.0, 0.5], [3.0, 2.0, 1.0]]))
     array([[1.5, 3. , 1.5],
@@ -41,6 +41,6 @@ def average_ranks_of_rows(values: NDArray[np.float64]) -> NDArray[np.float64]:
     starts = np.flatnonzero(is_start)
     sizes = np.diff(starts, append=values.size)
     ranks = np.empty(values.shape)
-    places = starts % max(values.shape[1], 1) + (sizes + 1) / 2
-    np.put_along_axis(ranks, order, np.repeat(places, sizes).reshape(values.shape), axis=1)
+    run_ranks = starts % max(values.shape[1], 1) + (sizes + 1) / 2
+    np.put_along_axis(ranks, order, np.repeat(run_ranks, sizes).reshape(values.shape), axis=1)
     return ranks

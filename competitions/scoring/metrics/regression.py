@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from competitions.tables.arrays import whole
 
-_FEW_GROUPS = 16
-"""Number of groups up to which it is faster to look for the rows of each than to sort all of them."""
-_SHORT = 1 << 15
-"""Number of groups from which their numbers do not fit 16 bits."""
+_MAX_SCANNED_GROUPS = 16
+"""Up to this number of groups, searching the rows of each group is faster than sorting all rows."""
+_MIN_LONG_GROUPS = 1 << 15
+"""The numbers of as many groups do not fit 16 bits."""
 
 
 def rmse(truth: ArrayLike, predicted: ArrayLike) -> float:
@@ -60,7 +60,7 @@ def mae(truth: ArrayLike, predicted: ArrayLike) -> float:
 def group_mean_log_mae(truth: ArrayLike, predicted: ArrayLike, groups: ArrayLike, floor: float = 0.0) -> float:
     """Mean over groups of ln(max(MAE within the group, floor)); lower is better.
 
-    Minus infinity for a group without any error, unless there is a floor.
+    The result is minus infinity if a group has no error, unless there is a floor.
 
     >>> round(group_mean_log_mae([1.0, 2.0, 3.0], [2.0, 3.0, 3.5], ["a", "a", "b"]), 6)
     -0.346574
@@ -70,29 +70,30 @@ def group_mean_log_mae(truth: ArrayLike, predicted: ArrayLike, groups: ArrayLike
     np.abs(errors, out=errors)
     codes, count = _numbered(groups)
     with np.errstate(divide="ignore", over="ignore"):
-        means = [np.mean(part) for part in _parts(errors, codes, count)]  # pandas' own is NaN where the sum overflows
+        means = [np.mean(part) for part in _parts(errors, codes, count)]  # pandas' mean is NaN if the sum overflows
         return float(np.mean(np.log(np.maximum(means, floor))))
 
 
 def _parts(values: NDArray[Any], codes: NDArray[Any], count: int) -> list[NDArray[Any]]:
-    """The values of each of `count` groups, in the order given; those with a negative code are left out."""
-    if count <= _FEW_GROUPS:
-        short = codes.astype(np.int8)
-        return [values[np.flatnonzero(short == code)] for code in range(count)]
+    """The values of each of `count` groups, in the given order, without values that have a negative code."""
+    if count <= _MAX_SCANNED_GROUPS:
+        short_codes = codes.astype(np.int8)
+        return [values[np.flatnonzero(short_codes == code)] for code in range(count)]
     if len(codes) and codes.min() < 0:
         values, codes = values[codes >= 0], codes[codes >= 0]
-    few = codes.astype(np.int16, copy=False) if count < _SHORT else codes  # NumPy sorts these by digits, in linear time
+    # NumPy sorts numbers of 16 bits in linear time.
+    small_codes = codes.astype(np.int16, copy=False) if count < _MIN_LONG_GROUPS else codes
     ends = np.cumsum(np.bincount(codes, minlength=count))
-    return np.split(values[np.argsort(few, kind="stable")], ends[:-1]) if count else []
+    return np.split(values[np.argsort(small_codes, kind="stable")], ends[:-1]) if count else []
 
 
 def _numbered(groups: ArrayLike) -> tuple[NDArray[Any], int]:
-    """The number of each group in ascending order, -1 for none, and the number of groups."""
+    """The number of each row's group, in ascending order of groups, -1 for no group, and the number of groups."""
     if isinstance(groups, pd.Series) and isinstance(groups.dtype, pd.ArrowDtype):
         column: Any = groups.array
         encoded = whole(column.__arrow_array__()).dictionary_encode()  # `factorize` takes twice the time
         names = encoded.dictionary.to_pylist()
-        ranks = np.empty(len(names) + 1, np.int16 if len(names) < _SHORT else np.intp)
+        ranks = np.empty(len(names) + 1, np.int16 if len(names) < _MIN_LONG_GROUPS else np.intp)
         ranks[sorted(range(len(names)), key=names.__getitem__)] = np.arange(len(names))
         ranks[-1] = -1
         return ranks[encoded.indices.fill_null(len(names)).to_numpy()], len(names)

@@ -1,7 +1,7 @@
 """Run-length encoded masks of many images as flat arrays: parsing, areas and overlaps without loops over images.
 
-`competitions.scoring.metrics.rle_masks` explains the format. Every function gives what its namesake there gives for
-each image.
+`competitions.scoring.metrics.rle_masks` explains the format. Every function gives, for each image, the result of the
+function with the singular name in that module.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from competitions.tables.arrays import ordered
 
 _Runs = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
 """Row numbers, starts and stops."""
-_DIGITS = 18  # numbers with more digits may not fit 64 bits
-_ROWS = 2_000  # parsed or compared at a time, in memory that is used again
+_MAX_DIGITS = 18  # numbers with more digits may not fit 64 bits
+_BATCH_ROWS = 2_000  # rows that are parsed or compared at a time, so that memory is reused
 
 
 class RleMasks(NamedTuple):
@@ -39,20 +39,21 @@ class RleMasks(NamedTuple):
 
     def mask(self, row: int) -> RleMask:
         """The mask of one image."""
-        first, last = np.searchsorted(self.rows, [row, row + 1])
-        return RleMask(self.starts[first:last], self.stops[first:last])
+        start, stop = np.searchsorted(self.rows, [row, row + 1])
+        return RleMask(self.starts[start:stop], self.stops[start:stop])
 
     def pixels(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The row and the number of each pixel of the masks, in ascending order."""
         lengths = self.stops - self.starts
-        first = np.cumsum(lengths) - lengths
-        return np.repeat(self.rows, lengths), np.arange(int(lengths.sum())) + np.repeat(self.starts - first, lengths)
+        before = np.cumsum(lengths) - lengths
+        shifts = np.repeat(self.starts - before, lengths)
+        return np.repeat(self.rows, lengths), np.arange(int(lengths.sum())) + shifts
 
     def of(self, rows: slice) -> RleMasks:
         """The masks of consecutive images, which are numbered from 0."""
         start, stop, _ = rows.indices(self.size)
-        first, last = np.searchsorted(self.rows, [start, stop])
-        return RleMasks(self.rows[first:last] - start, self.starts[first:last], self.stops[first:last], stop - start)
+        runs = slice(*np.searchsorted(self.rows, [start, stop]))
+        return RleMasks(self.rows[runs] - start, self.starts[runs], self.stops[runs], stop - start)
 
 
 def parse_column(cells: Sequence[str], pixels: int | Sequence[int], *, strict: bool = False) -> RleMasks:
@@ -64,33 +65,33 @@ def parse_column(cells: Sequence[str], pixels: int | Sequence[int], *, strict: b
     array([6, 0, 1])
     """
     sizes = np.full(len(cells), pixels, np.int64) if isinstance(pixels, int) else np.asarray(pixels, np.int64)
-    found = []
-    for start in range(0, max(len(cells), 1), _ROWS):
-        some = slice(start, start + _ROWS)
-        found.append(_parsed(cells[some], sizes[some], start, strict))
-    rows, starts, stops = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    parsed = []
+    for start in range(0, max(len(cells), 1), _BATCH_ROWS):
+        part = slice(start, start + _BATCH_ROWS)
+        parsed.append(_parsed(cells[part], sizes[part], start, strict))
+    rows, starts, stops = (np.concatenate(parts) for parts in zip(*parsed, strict=True))
     return RleMasks(rows, starts, stops, len(cells))
 
 
-def _parsed(cells: Sequence[str], sizes: NDArray[np.int64], first: int, strict: bool) -> _Runs:
-    """The runs of some cells, whose numbers begin with `first`."""
+def _parsed(cells: Sequence[str], sizes: NDArray[np.int64], first_row: int, strict: bool) -> _Runs:
+    """The runs of some cells, of which the first has the number `first_row`."""
     tokens = _tokens(cells)
-    plain, runs = (np.zeros(len(cells), bool), None) if tokens is None else _plain(*tokens, sizes, strict)
-    found = [runs] if runs else []
-    for row in np.flatnonzero(~plain).tolist():  # errors, and lists of one or three numbers
+    is_plain, runs = (np.zeros(len(cells), bool), None) if tokens is None else _plain(*tokens, sizes, strict)
+    run_lists = [runs] if runs else []
+    for row in np.flatnonzero(~is_plain).tolist():  # invalid cells, and lists of one or three numbers
         try:
             starts, stops = parse_rle(cells[row], int(sizes[row]), strict=strict)
         except ValueError as error:
-            raise ValueError(str(error), first + row) from error
-        found.append((np.full(len(starts), row), starts, stops))
-    if not found:
+            raise ValueError(str(error), first_row + row) from error
+        run_lists.append((np.full(len(starts), row), starts, stops))
+    if not run_lists:
         nothing = np.zeros(0, np.int64)
         return nothing, nothing, nothing
-    rows, starts, stops = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    if len(found) > 1:
+    rows, starts, stops = (np.concatenate(parts) for parts in zip(*run_lists, strict=True))
+    if len(run_lists) > 1:
         order, rows = ordered(rows)
         starts, stops = starts[order], stops[order]
-    return rows + first, starts, stops
+    return rows + first_row, starts, stops
 
 
 def overlaps(a: RleMasks, b: RleMasks) -> NDArray[np.int64]:
@@ -103,25 +104,25 @@ def overlaps(a: RleMasks, b: RleMasks) -> NDArray[np.int64]:
     reach = int(max(a.stops.max(initial=0), b.stops.max(initial=0))) + 1
     if count and reach > (1 << 62) // count:
         raise ValueError("the images are too large to be compared at once")
-    slices = (slice(start, min(start + _ROWS, count)) for start in range(0, count, _ROWS))
-    shared = [_overlaps(a.of(some), b.of(some), reach) for some in slices]
+    slices = (slice(start, min(start + _BATCH_ROWS, count)) for start in range(0, count, _BATCH_ROWS))
+    shared = [_overlaps(a.of(part), b.of(part), reach) for part in slices]
     return np.concatenate([np.zeros(0, np.int64), *shared])
 
 
-def _overlaps(mine: RleMasks, others: RleMasks, reach: int) -> NDArray[np.int64]:
-    """The same for two columns of one length; no mask goes as far as `reach`."""
-    # Behind each other, the images are one long image, in which the runs still ascend.
-    starts, stops = mine.starts + mine.rows * reach, mine.stops + mine.rows * reach
-    before = np.append(0, np.cumsum(stops - starts))
+def _overlaps(a: RleMasks, b: RleMasks, reach: int) -> NDArray[np.int64]:
+    """`overlaps` for two columns of one length; no mask has a pixel number of `reach` or more."""
+    # The images are concatenated to one long image, in which the runs still ascend.
+    starts, stops = a.starts + a.rows * reach, a.stops + a.rows * reach
+    pixels_before = np.append(0, np.cumsum(stops - starts))
 
-    def covered(places: NDArray[np.int64]) -> NDArray[np.int64]:
-        index = np.searchsorted(starts, places, side="right")
-        excess = np.maximum(stops[np.maximum(index - 1, 0)] - places, 0) if len(stops) else np.zeros_like(places)
-        return before[index] - np.where(index > 0, excess, 0)
+    def covered(positions: NDArray[np.int64]) -> NDArray[np.int64]:
+        index = np.searchsorted(starts, positions, side="right")
+        excess = np.maximum(stops[np.maximum(index - 1, 0)] - positions, 0) if len(stops) else np.zeros_like(positions)
+        return pixels_before[index] - np.where(index > 0, excess, 0)
 
-    shared = covered(others.stops + others.rows * reach) - covered(others.starts + others.rows * reach)
+    shared = covered(b.stops + b.rows * reach) - covered(b.starts + b.rows * reach)
     ends = np.append(0, np.cumsum(shared))
-    return np.diff(ends[np.searchsorted(others.rows, np.arange(others.size + 1))])
+    return np.diff(ends[np.searchsorted(b.rows, np.arange(b.size + 1))])
 
 
 def dices(truth: RleMasks, predicted: RleMasks, empty: float = 1.0) -> NDArray[np.float64]:
@@ -130,9 +131,9 @@ def dices(truth: RleMasks, predicted: RleMasks, empty: float = 1.0) -> NDArray[n
     >>> dices(parse_column(["1 4", ""], 10), parse_column(["3 4", ""], 10))
     array([0.5, 1. ])
     """
-    both = overlaps(truth, predicted)
-    total = truth.areas[: len(both)] + predicted.areas[: len(both)]
-    return np.where(total > 0, 2 * both / np.maximum(total, 1), empty)
+    shared = overlaps(truth, predicted)
+    total = truth.areas[: len(shared)] + predicted.areas[: len(shared)]
+    return np.where(total > 0, 2 * shared / np.maximum(total, 1), empty)
 
 
 def ious(truth: RleMasks, predicted: RleMasks, empty: float = 1.0) -> NDArray[np.float64]:
@@ -141,13 +142,13 @@ def ious(truth: RleMasks, predicted: RleMasks, empty: float = 1.0) -> NDArray[np
     >>> ious(parse_column(["1 4", ""], 10), parse_column(["3 4", ""], 10)).round(6)
     array([0.333333, 1.      ])
     """
-    both = overlaps(truth, predicted)
-    either = truth.areas[: len(both)] + predicted.areas[: len(both)] - both
-    return np.where(either > 0, both / np.maximum(either, 1), empty)
+    shared = overlaps(truth, predicted)
+    either = truth.areas[: len(shared)] + predicted.areas[: len(shared)] - shared
+    return np.where(either > 0, shared / np.maximum(either, 1), empty)
 
 
 def _tokens(cells: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
-    """The numbers of all cells, and how many each has; None if they have anything but digits and spaces."""
+    """The numbers of all cells, and how many each cell has; None for other characters than digits and blanks."""
     text = "\n".join(cells) + "\n"
     if not text.isascii():
         return None
@@ -164,32 +165,32 @@ def _tokens(cells: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]
         edges = np.append(0, edges)
     starts, lengths = edges[0::2], edges[1::2] - edges[0::2]
     longest = int(lengths.max(initial=0))
-    if longest > _DIGITS:
+    if longest > _MAX_DIGITS:
         return None
     values = np.zeros(len(starts), np.int64)
-    for place in range(longest):
-        more = lengths > place
-        values[more] = values[more] * 10 + (characters[starts[more] + place] - ord("0"))
+    for position in range(longest):
+        has_digit = lengths > position
+        values[has_digit] = values[has_digit] * 10 + (characters[starts[has_digit] + position] - ord("0"))
     return values, np.diff(np.searchsorted(starts, lines), prepend=0)
 
 
 def _plain(
     values: NDArray[np.int64], counts: NDArray[np.int64], sizes: NDArray[np.int64], strict: bool
 ) -> tuple[NDArray[np.bool_], _Runs]:
-    """Which cells are lists of pairs without any fault, and the runs of these."""
+    """Which cells are valid lists of pairs, and the runs of these cells."""
     even = counts % 2 == 0
     rows = np.repeat(np.arange(len(counts)), counts)
     values, rows = values[even[rows]], rows[even[rows]]
     rows, starts, lengths = rows[0::2], values[0::2] - 1, values[1::2]
     ends = starts + lengths
     stops = np.minimum(ends, sizes[rows])
-    same = rows[1:] == rows[:-1]
+    same_row = rows[1:] == rows[:-1]
     wrong = (starts < 0) | (lengths < 1)
-    # Runs beyond the last pixel are left out before the others are compared, and only they may overlap.
-    wrong[1:] |= same & ((starts[1:] < starts[:-1]) | ((stops[:-1] > starts[1:]) & (starts[1:] < sizes[rows[1:]])))
+    # Runs beyond the last pixel are removed before the others are compared, so only they may overlap.
+    wrong[1:] |= same_row & ((starts[1:] < starts[:-1]) | ((stops[:-1] > starts[1:]) & (starts[1:] < sizes[rows[1:]])))
     if strict:
         wrong |= ends > sizes[rows]
-    plain = even.copy()
-    plain[rows[wrong]] = False
-    kept = plain[rows] & (starts < sizes[rows])
-    return plain, (rows[kept], starts[kept], stops[kept])
+    is_plain = even.copy()
+    is_plain[rows[wrong]] = False
+    is_kept = is_plain[rows] & (starts < sizes[rows])
+    return is_plain, (rows[is_kept], starts[is_kept], stops[is_kept])

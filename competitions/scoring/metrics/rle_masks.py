@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-# Larger than any pixel number, and the sum of two such numbers still fits 64 bits.
-_FAR = 2**61
+# A bound that is larger than any pixel number; the sum of two such numbers still fits 64 bits.
+_MAX_NUMBER = 2**61
 
 
 class RleMask(NamedTuple):
@@ -32,10 +32,10 @@ class RleMask(NamedTuple):
 def parse_rle(cell: str, pixels: int, *, strict: bool = False) -> RleMask:
     """The mask that `cell` encodes, of an image of `pixels` pixels; blank text is an empty mask.
 
-    Pixels beyond the last one are ignored. As published, a lone number is an empty mask, and of three
-    numbers the second is the length of both runs. Raises ValueError for anything but whole numbers, another odd
-    count, numbers below 1, decreasing starts, or runs that overlap; if `strict`, also for every odd count and for runs
-    beyond the last pixel.
+    Pixels beyond the last one are ignored. As published, a single number is an empty mask, and of three numbers the
+    second is the length of both runs. Raises ValueError for anything but whole numbers, another odd count, numbers
+    below 1, decreasing starts, or runs that overlap; if `strict`, also for every odd count and for runs beyond the last
+    pixel.
 
     >>> parse_rle("1 3 8 9", pixels=10)
     RleMask(starts=array([0, 7]), stops=array([ 3, 10]))
@@ -45,7 +45,7 @@ def parse_rle(cell: str, pixels: int, *, strict: bool = False) -> RleMask:
     """
     tokens = cell.split()
     try:
-        values = np.array([min(max(int(token), -1), _FAR) for token in tokens], dtype=np.int64)
+        values = np.array([min(max(int(token), -1), _MAX_NUMBER) for token in tokens], dtype=np.int64)
     except ValueError as error:
         raise ValueError("runs must be whole numbers, `start length start length ...`") from error
     starts, lengths = values[0::2], values[1::2]
@@ -123,15 +123,15 @@ def iou(truth: RleMask, predicted: RleMask, empty: float = 1.0) -> float:
     >>> iou(parse_rle("1 4", 10), parse_rle("3 4", 10))
     0.3333333333333333
     """
-    both = overlap(truth, predicted)
-    either = truth.area + predicted.area - both
-    return both / either if either else empty
+    shared = overlap(truth, predicted)
+    either = truth.area + predicted.area - shared
+    return shared / either if either else empty
 
 
 def _covered(runs: RleMask, pixels: NDArray[np.int64]) -> NDArray[np.int64]:
     """Number of pixels of the mask before each of `pixels`."""
-    before = np.concatenate([[0], np.cumsum(runs.stops - runs.starts)])
+    pixels_before = np.concatenate([[0], np.cumsum(runs.stops - runs.starts)])
     index = np.searchsorted(runs.starts, pixels, side="right")
-    last = np.maximum(index - 1, 0)
-    excess = np.maximum(runs.stops[last] - pixels, 0) if len(runs.starts) else np.zeros_like(pixels)
-    return before[index] - np.where(index > 0, excess, 0)
+    run = np.maximum(index - 1, 0)
+    excess = np.maximum(runs.stops[run] - pixels, 0) if len(runs.starts) else np.zeros_like(pixels)
+    return pixels_before[index] - np.where(index > 0, excess, 0)

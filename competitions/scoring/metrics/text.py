@@ -17,11 +17,11 @@ from rapidfuzz.process import cpdist
 from common.concurrency import prefetch
 from competitions.scoring.metrics.items import Items, count_distinct, factorized, split_items
 
-_ROWS = 8_000  # texts that are Python strings at a time, in memory that the next ones use again
-_AHEAD = 2  # parts of so many rows that wait to be compared
-_FEW = 1000  # pairs that one core compares before others have begun
-_FIRST, _LAST = 0xE000, 0x10FFFF  # code points after those that are no characters
-_decode = codecs.getdecoder("utf-32-le")  # found once: `bytes.decode` would import it in each process that grades
+_BATCH_ROWS = 8_000  # texts that are converted to Python strings at a time, so that memory is reused
+_MAX_WAITING_BATCHES = 2  # batches that wait to be compared
+_MIN_PARALLEL_PAIRS = 1000  # with fewer pairs, one core finishes before others have started
+_FIRST_CODE_POINT, _LAST_CODE_POINT = 0xE000, 0x10FFFF  # code points above the surrogates, which are not characters
+_decode = codecs.getdecoder("utf-32-le")  # `bytes.decode` would import the codec in each process that grades
 
 
 def levenshtein(
@@ -33,8 +33,8 @@ def levenshtein(
     """Edit distance of each pair: insertions, deletions, substitutions at unit cost. Lower is better. Shape (n,).
 
     Rows are text, compared by Unicode code points, or lists of tokens, also as `Items`. With Arrow arrays of text,
-    `rows` may tell which of `predicted` belongs to each of `truth`, shape (n,); by default it is the one at the same
-    place. To put texts in order before takes new memory for all of them.
+    `rows` may give the index in `predicted` for each of `truth`, shape (n,); by default it is the same position.
+    Ordering the texts beforehand would need memory for a copy of all of them.
 
     >>> levenshtein(["kitten", "same"], ["sitting", "same"])
     array([3, 0])
@@ -62,21 +62,23 @@ def _distances_of_strings(truth: pa.Array, predicted: pa.Array, rows: NDArray[np
     distances = np.zeros(len(truth), dtype=np.int64)
 
     def different(start: int) -> tuple[NDArray[np.intp], pa.Array, pa.Array]:
-        part = slice(start, start + _ROWS)
+        part = slice(start, start + _BATCH_ROWS)
         sides = truth[part], predicted[part] if rows is None else predicted.take(pa.array(rows[part]))
-        places = np.flatnonzero(pc.not_equal(*sides).to_numpy(zero_copy_only=False))
-        ours, theirs = (side.take(pa.array(places)) for side in sides)
-        return start + places, ours, theirs
+        positions = np.flatnonzero(pc.not_equal(*sides).to_numpy(zero_copy_only=False))
+        true_texts, predicted_texts = (side.take(pa.array(positions)) for side in sides)
+        return start + positions, true_texts, predicted_texts
 
-    # To make Python strings and to compare them holds the GIL, to find those that differ does not.
-    for places, ours, theirs in prefetch(map(different, range(0, len(truth), _ROWS)), _AHEAD):
-        texts = (side.to_numpy(zero_copy_only=False) for side in (ours, theirs))
-        distances[places] = cpdist(*texts, scorer=Levenshtein.distance, dtype=np.int64)
+    # Creating and comparing Python strings holds the GIL; finding the texts that differ does not.
+    for positions, true_texts, predicted_texts in prefetch(
+        map(different, range(0, len(truth), _BATCH_ROWS)), _MAX_WAITING_BATCHES
+    ):
+        texts = (side.to_numpy(zero_copy_only=False) for side in (true_texts, predicted_texts))
+        distances[positions] = cpdist(*texts, scorer=Levenshtein.distance, dtype=np.int64)
     return distances
 
 
 def _cpdist(truth: Sequence[Sequence[Hashable]], predicted: Sequence[Sequence[Hashable]]) -> NDArray[np.int64]:
-    workers = -1 if len(truth) >= _FEW else 1
+    workers = -1 if len(truth) >= _MIN_PARALLEL_PAIRS else 1
     return cpdist(truth, predicted, scorer=Levenshtein.distance, dtype=np.int64, workers=workers).astype(np.int64)
 
 
@@ -85,7 +87,7 @@ def _distances_of_items(truth: Items, predicted: Items) -> NDArray[np.int64]:
         raise ValueError(f"{len(truth.sizes)} and {len(predicted.sizes)} rows")
     codes, count = factorized(truth.values, predicted.values)
     parts = (codes[: len(truth.values)], truth.sizes), (codes[len(truth.values) :], predicted.sizes)
-    if count > _LAST - _FIRST:
+    if count > _LAST_CODE_POINT - _FIRST_CODE_POINT:
         return levenshtein(*([row.tolist() for row in np.split(part, np.cumsum(sizes)[:-1])] for part, sizes in parts))
     return _cpdist(*(_characters(part, sizes) for part, sizes in parts))
 
@@ -98,10 +100,10 @@ def word_jaccard(truth: Sequence[str], predicted: Sequence[str]) -> NDArray[np.f
     >>> word_jaccard(["Very good", ""], ["good very very day", " "]).round(6)
     array([0.666667,      nan])
     """
-    ones, others, both = count_distinct(_words(truth), _words(predicted))
-    either = ones + others - both
+    in_truth, in_predicted, in_both = count_distinct(_words(truth), _words(predicted))
+    either = in_truth + in_predicted - in_both
     scores = np.full(len(either), np.nan)
-    np.divide(both, either, out=scores, where=either > 0)
+    np.divide(in_both, either, out=scores, where=either > 0)
     return scores
 
 
@@ -114,11 +116,11 @@ def _as_texts(
 ) -> tuple[Sequence[Sequence[Hashable]], Sequence[Sequence[Hashable]]]:
     """Rows of tokens as text with a character for each distinct token.
 
-    rapidfuzz compares hashes of tokens, and -1 and -2 have the same one.
+    rapidfuzz compares hashes of tokens, and -1 and -2 have the same hash.
     """
     rows = [*truth, *predicted]
     codes, distinct = pd.factorize(np.fromiter(chain.from_iterable(rows), dtype=object), use_na_sentinel=False)
-    if len(distinct) > _LAST - _FIRST:
+    if len(distinct) > _LAST_CODE_POINT - _FIRST_CODE_POINT:
         pairs = [_numbered(a, b) for a, b in zip(truth, predicted, strict=True)]
         return [a for a, _ in pairs], [b for _, b in pairs]
     texts = _characters(codes, np.array([*map(len, rows)], dtype=np.int64))
@@ -126,8 +128,8 @@ def _as_texts(
 
 
 def _characters(codes: NDArray[np.integer], sizes: NDArray[np.int64]) -> list[str]:
-    """Rows of so many codes, as text with a character for each code."""
-    everything, _ = _decode((codes + _FIRST).astype("<u4").tobytes())
+    """Rows with these numbers of codes, as text with a character for each code."""
+    everything, _ = _decode((codes + _FIRST_CODE_POINT).astype("<u4").tobytes())
     ends = np.append(0, np.cumsum(sizes)).tolist()
     return [everything[start:end] for start, end in pairwise(ends)]
 

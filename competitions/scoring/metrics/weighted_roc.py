@@ -1,7 +1,7 @@
 """The area under the ROC curve, weighted by bands of true positive rate.
 
-It is apart from the other metrics of order, because scikit-learn takes a second to import: a grader that needs it has
-it imported before its workers are forked, and no other one waits for it.
+This metric has a module of its own, because importing scikit-learn takes a second: a grader that needs it imports it
+before its workers are forked, and other graders do not wait for it.
 """
 
 from __future__ import annotations

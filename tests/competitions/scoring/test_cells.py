@@ -124,7 +124,7 @@ class TestNumbersOfManyColumns:
 
     def test_long_columns_are_not_copied_twice(self, monkeypatch: pytest.MonkeyPatch) -> None:
         frame = pd.DataFrame(np.ones((9, 40)), columns=[f"c{place}" for place in range(40)])
-        monkeypatch.setattr("competitions.scoring.cells._LONG", 9)
+        monkeypatch.setattr("competitions.scoring.cells._MIN_LONG_ROWS", 9)
         assert not surely_numbers(frame, list(frame.columns))
         assert numbers(frame, list(frame.columns)).shape == (9, 40)
 

@@ -25,7 +25,7 @@ from tests.competitions.scoring.metrics import references
 
 @pytest.mark.parametrize("most", [1, 7, 1 << 20])
 def test_pairs_of_equal_come_in_order_however_many_at_a_time(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("competitions.scoring.metrics.pairing._PAIRS", most)
+    monkeypatch.setattr("competitions.scoring.metrics.pairing._BATCH_PAIRS", most)
     rng = np.random.default_rng(0)
     a, b = rng.integers(0, 5, 20), rng.integers(0, 6, 15)
     found = [pair for i, j in pairs_of_equal(a, b) for pair in zip(i.tolist(), j.tolist(), strict=True)]
@@ -34,7 +34,7 @@ def test_pairs_of_equal_come_in_order_however_many_at_a_time(most: int, monkeypa
 
 @pytest.mark.parametrize("rounds", [0, 1, 20])
 def test_first_come_is_the_greedy_choice(rounds: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("competitions.scoring.metrics.pairing._ROUNDS", rounds)
+    monkeypatch.setattr("competitions.scoring.metrics.pairing._MAX_ROUNDS", rounds)
     rng = np.random.default_rng(1)
     for _ in range(50):
         a, b = rng.integers(0, 8, (2, 30))
@@ -118,7 +118,7 @@ def test_different_items_are_counted_row_by_row() -> None:
 
 @pytest.mark.parametrize("last", [0xE000, 0x10FFFF])
 def test_tokens_are_compared_however_many_differ(last: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("competitions.scoring.metrics.text._LAST", last)
+    monkeypatch.setattr("competitions.scoring.metrics.text._LAST_CODE_POINT", last)
     assert levenshtein([[1, 2, 3], []], [[1, -2], [7]]).tolist() == [2, 1]
 
 

@@ -56,8 +56,8 @@ def of_boxes3d(rng: np.random.Generator) -> float:
 def test_a_score_is_the_same_with_few_pairs_at_a_time(
     score: Callable[[np.random.Generator], object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pairing, "_PAIRS", 1 << 30)
+    monkeypatch.setattr(pairing, "_BATCH_PAIRS", 1 << 30)
     expected = score(np.random.default_rng(0))
-    monkeypatch.setattr(pairing, "_PAIRS", 7)
-    monkeypatch.setattr(boxes3d, "_AT_ONCE", 3)
+    monkeypatch.setattr(pairing, "_BATCH_PAIRS", 7)
+    monkeypatch.setattr(boxes3d, "_BATCH_PAIRS", 3)
     assert score(np.random.default_rng(0)) == expected

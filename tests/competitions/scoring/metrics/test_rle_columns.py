@@ -47,7 +47,7 @@ def outcome(call: Callable[[], Any]) -> Any:
 def test_each_image_is_as_if_it_were_alone(
     seed: int, at_once: int, strict: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rle_columns, "_ROWS", at_once)
+    monkeypatch.setattr(rle_columns, "_BATCH_ROWS", at_once)
     rng = random.Random(seed)
     for _ in range(300):
         cells = [cell(rng) for _ in range(rng.randint(0, 6))]

@@ -24,7 +24,7 @@ def test_levenshtein_of_text(seed: int) -> None:
 
 @pytest.mark.parametrize("count", [0, 1, 7, 20, 21])
 def test_levenshtein_of_arrow_text_in_any_order(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(text, "_ROWS", 7)
+    monkeypatch.setattr(text, "_BATCH_ROWS", 7)
     rng = np.random.default_rng(count)
     truth = ["".join(rng.choice(list("abé\U0001f600 "), rng.integers(0, 9))) for _ in range(count)]
     predicted = [each if rng.random() < 0.5 else each[1:] + "x" for each in truth]
