@@ -18,8 +18,8 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> 
     truth, predicted = _boxes(answers), _boxes(submission)
     checked = np.ones(len(predicted.samples), dtype=bool)
     if edition == "v1":  # v2 fixes broken-boxes-by-class
-        groups, found = joint_groups(truth, predicted)
-        checked = np.isin(found, groups)
+        groups, predicted_groups = joint_groups(truth, predicted)
+        checked = np.isin(predicted_groups, groups)
     if reason := _first_problem(predicted.samples[checked], predicted.numbers[checked]):
         raise InvalidSubmission(f"`PredictionString` cannot be compared with the truth: {reason}.")
     return mean_average_precision_3d(truth, predicted)

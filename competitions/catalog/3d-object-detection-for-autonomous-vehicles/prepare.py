@@ -86,8 +86,8 @@ def _column(records: Records, field: str) -> list[str]:
 
 
 def _where(records: Records, field: str, tokens: Collection[str]) -> Records:
-    wanted = set(tokens)
-    return [record for record in records if record[field] in wanted]
+    wanted_tokens = set(tokens)
+    return [record for record in records if record[field] in wanted_tokens]
 
 
 def _named(records: Records, tokens: Iterable[str]) -> Records:

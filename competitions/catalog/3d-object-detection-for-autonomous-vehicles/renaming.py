@@ -44,7 +44,11 @@ def renamed(tables: dict[str, Records]) -> tuple[dict[str, Records], dict[str, s
             new["name"] = f"scene-{new['token'][:8]}"
         return new
 
-    return {name: [changed(name, each) for each in records] for name, records in shuffled.items()}, tokens, files
+    return (
+        {name: [changed(name, original) for original in records] for name, records in shuffled.items()},
+        tokens,
+        files,
+    )
 
 
 def _starts(tables: dict[str, Records]) -> tuple[dict[str, float], dict[str, str]]:
@@ -64,7 +68,7 @@ def _replaced(value: Any, tokens: dict[str, str]) -> Any:
     if isinstance(value, str):
         return tokens.get(value, value)
     if isinstance(value, list):
-        return [_replaced(each, tokens) for each in value]
+        return [_replaced(element, tokens) for element in value]
     if isinstance(value, dict):
-        return {field: _replaced(each, tokens) for field, each in value.items()}
+        return {field: _replaced(element, tokens) for field, element in value.items()}
     return value

@@ -29,6 +29,8 @@ def differences(orders: Items, truths: Items) -> NDArray[np.bool_]:
     """Which rows do not have the items of the truth, each as often."""
     wrong = orders.sizes != truths.sizes
     keys = joint_keys(orders, truths)
-    given, true = (np.sort(each[~wrong[side.rows]]) for each, side in zip(keys, (orders, truths), strict=True))
-    wrong[truths.rows[~wrong[truths.rows]][given != true]] = True
+    order_keys, true_keys = (
+        np.sort(side_keys[~wrong[side.rows]]) for side_keys, side in zip(keys, (orders, truths), strict=True)
+    )
+    wrong[truths.rows[~wrong[truths.rows]][order_keys != true_keys]] = True
     return wrong

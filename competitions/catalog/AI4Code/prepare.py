@@ -27,13 +27,13 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
 def test_families(ancestors: pd.DataFrame, test_size: int) -> list[Hashable]:
     """Take whole families in order of appearance, skipping those that would exceed `test_size` notebooks."""
     families: list[Hashable] = []
-    taken = 0
+    drawn = 0
     for family, size in ancestors.groupby("ancestor_id", sort=False).size().items():
-        if taken + size <= test_size:
+        if drawn + size <= test_size:
             families.append(family)
-            taken += size
-    if taken != test_size:
-        raise DownloadError(f"the families of train_ancestors.csv give {taken} test notebooks instead of {test_size}")
+            drawn += size
+    if drawn != test_size:
+        raise DownloadError(f"the families of train_ancestors.csv give {drawn} test notebooks instead of {test_size}")
     return families
 
 

@@ -28,14 +28,14 @@ class Held(NamedTuple):
 
 def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     total = params["total_lines"]
-    held = list(hold_out(raw, total, edition))
-    answers = HEADER + "".join(f'{number},"{row.sentence}"\n' for number, row in enumerate(held))
-    questions = HEADER + "".join(f'{number},"{row.question}"\n' for number, row in enumerate(held))
-    train_lines = others(lines(raw, total), [row.line for row in held])
+    held_out = list(hold_out(raw, total, edition))
+    answers = HEADER + "".join(f'{number},"{row.sentence}"\n' for number, row in enumerate(held_out))
+    questions = HEADER + "".join(f'{number},"{row.question}"\n' for number, row in enumerate(held_out))
+    train_lines = others(lines(raw, total), [row.line for row in held_out])
     out = Preparation()
     if edition == "v2":  # the corpus repeats sentences
-        out.left_out.append(repeated := LeftOut("copies-on-both-sides", "lines", 0, total - len(held)))
-        train_lines = without(train_lines, {row.sentence for row in held}, repeated)
+        out.left_out.append(repeated := LeftOut("copies-on-both-sides", "lines", 0, total - len(held_out)))
+        train_lines = without(train_lines, {row.sentence for row in held_out}, repeated)
     train = text_content(train_lines)
     out.public.archive("train_v2.txt.zip", {"train_v2.txt": train})
     out.public.archive("test_v2.txt.zip", {"test_v2.txt": text_content(questions)})

@@ -54,7 +54,7 @@ def without(document: bytes, name: str) -> bytes:
 
 def _element(document: bytes, name: str) -> tuple[int, int, int, int]:
     """Return the type of the element `name`, and the offsets of its start, of its value and of its end."""
-    wanted = name.encode()
+    wanted_name = name.encode()
     start = 4
     while kind := document[start]:
         end = document.index(0, start + 1)
@@ -65,7 +65,7 @@ def _element(document: bytes, name: str) -> tuple[int, int, int, int]:
             stop = value + _EXTRA[kind] + int.from_bytes(document[value : value + 4], "little")
         else:
             raise DownloadError(f"a BSON document contains an element of the unexpected type {kind:#04x}")
-        if document[start + 1 : end] == wanted:
+        if document[start + 1 : end] == wanted_name:
             return kind, start, value, stop
         start = stop
     raise DownloadError(f"a BSON document lacks the element {name!r}")

@@ -59,21 +59,21 @@ def drawn(count: int) -> NDArray[np.bool_]:
 def groups(file: IO[bytes]) -> Iterator[list[bytes]]:
     """Yield the documents, some at a time."""
     documents = bson.documents(file)
-    while some := list(islice(documents, TOGETHER)):
-        yield some
+    while group := list(islice(documents, TOGETHER)):
+        yield group
 
 
 def divided(raw: Download, in_test: NDArray[np.bool_]) -> Iterator[tuple[int, bytes]]:
     """Yield the next documents for the training set (0), its first ones alone (1), and the test set (2)."""
-    start = shown = 0
+    start = example_count = 0
     with raw.open_file("train.bson") as file:
         for products in prefetch(groups(file)):
-            held = in_test[start : start + len(products)].tolist()
+            is_held_out = in_test[start : start + len(products)].tolist()
             start += len(products)
-            train = [product for product, is_test in zip(products, held, strict=True) if not is_test]
-            test = [product for product, is_test in zip(products, held, strict=True) if is_test]
-            examples = train[: EXAMPLES - shown]
-            shown += len(examples)
+            train = [product for product, is_test in zip(products, is_held_out, strict=True) if not is_test]
+            test = [product for product, is_test in zip(products, is_held_out, strict=True) if is_test]
+            examples = train[: EXAMPLES - example_count]
+            example_count += len(examples)
             yield 0, b"".join(train)
             yield 1, b"".join(examples)
             yield 2, b"".join(bson.without(product, "category_id") for product in test)

@@ -29,11 +29,12 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     out.public.table("test.csv", test.drop(columns=TARGET))
     out.private.table("answers.csv", test)
     out.public.table("sample_submission.csv", test[["id"]].assign(**{TARGET: 0}))
-    known = train["molecule_name"].unique()
+    train_molecules = train["molecule_name"].unique()
     for name in QUANTITIES:
-        out.public.table(name, about(known, raw, name))
+        out.public.table(name, about(train_molecules, raw, name))
     # v1 withholds the geometry of the test molecules.
-    molecules = table["molecule_name"].unique() if edition == "v2" else known  # v2 fixes test-geometry-missing
+    # v2 fixes test-geometry-missing
+    molecules = table["molecule_name"].unique() if edition == "v2" else train_molecules
     out.public.table("structures.csv", about(molecules, raw, "structures.csv"))
     out.public.copies(raw.each("structures/{}.xyz", molecules))
     return out
@@ -45,7 +46,7 @@ def about(molecules: NDArray[Any], raw: Download, name: str) -> Iterator[pd.Data
     Raises `DownloadError` if the table lacks one of the molecules.
     """
     table = raw.read_csv(name, texts="arrow")
-    found = table[table["molecule_name"].isin(molecules)]
-    if found["molecule_name"].nunique() != len(molecules):
+    rows = table[table["molecule_name"].isin(molecules)]
+    if rows["molecule_name"].nunique() != len(molecules):
         raise DownloadError(f"{name} lacks molecules of train.csv; download it again")
-    yield found
+    yield rows

@@ -19,6 +19,6 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> 
     submission = submission.replace({"encoded_pixels": {EMPTY: ""}})
     # v2 fixes odd-token-counts, runs-beyond-the-image
     predicted = rle_columns(submission, "encoded_pixels", pixels, strict=edition == "v2")
-    both = int(overlaps(truth, predicted).sum())
+    shared = int(overlaps(truth, predicted).sum())
     total = int(truth.areas.sum() + predicted.areas.sum())
-    return 2 * both / total if total else float("nan")
+    return 2 * shared / total if total else float("nan")

@@ -21,13 +21,13 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> 
         submission, answers = align(submission, answers, "customer_id")
         bought = answers["prediction"].notna()
         submission, answers = select(submission, bought), select(answers, bought)
-    wanted = answers["customer_id"]
-    rows = positions_among(submission["customer_id"], wanted) if is_ascending(wanted) else None
+    customers = answers["customer_id"]
+    rows = positions_among(submission["customer_id"], customers) if is_ascending(customers) else None
     if rows is not None:  # each customer once, in the order of the answers
         submission = submission[["prediction"]].take(rows)
     else:
-        submission = submission[submission["customer_id"].isin(wanted)]
-        if not wanted.isin(submission["customer_id"]).all():
+        submission = submission[submission["customer_id"].isin(customers)]
+        if not customers.isin(submission["customer_id"]).all():
             raise InvalidSubmission("There must be a row for every customer of the sample submission.")
         submission, answers = by_customer(submission), by_customer(answers)
     return mean_average_precision_at_k(articles(answers, edition), articles(submission, edition), 12)
@@ -39,6 +39,6 @@ def by_customer(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def articles(rows: pd.DataFrame, edition: Edition) -> Items:
-    found = split_items(as_strings(rows, "prediction"), " ")
+    items = split_items(as_strings(rows, "prediction"), " ")
     # v2 fixes leading-zeros-lost
-    return found._replace(values=pc.utf8_ltrim(found.values, "0")) if edition == "v2" else found
+    return items._replace(values=pc.utf8_ltrim(items.values, "0")) if edition == "v2" else items

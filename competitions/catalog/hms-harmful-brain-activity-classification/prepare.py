@@ -9,15 +9,15 @@ from .columns import VOTES
 def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     # v2 fixes patients-on-both-sides
     train, test = hold_out_by(raw.read_csv("train.csv"), "spectrogram_id" if edition == "v1" else "patient_id", 0.1)
-    shown = ["spectrogram_id", "eeg_id", "patient_id"]
+    public_columns = ["spectrogram_id", "eeg_id", "patient_id"]
     if edition == "v2":  # one sample per recording, and its position in the recording (v2 fixes rows-of-a-recording)
         test = test.drop_duplicates("eeg_id")
-        shown += ["eeg_label_offset_seconds", "spectrogram_label_offset_seconds"]
+        public_columns += ["eeg_label_offset_seconds", "spectrogram_label_offset_seconds"]
     gold = test[["eeg_id"]].join(test[VOTES].div(test[VOTES].sum(axis=1), axis=0))
     out = Preparation()
     out.public.table("train.csv", train)
     out.private.table("test.csv", test)
-    out.public.table("test.csv", test[shown])
+    out.public.table("test.csv", test[public_columns])
     out.private.table("gold_submission.csv", gold)
     out.public.table("sample_submission.csv", gold.assign(**dict.fromkeys(VOTES, 1 / 6)))
     out.public.copy_tree("example_figures", raw, "example_figures")

@@ -22,8 +22,8 @@ PULSES = ["batch_id", "event_id", "first_pulse_index", "last_pulse_index"]
 
 
 def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
-    seen = [rows["batch_id"].unique() for rows in raw.read_parquet("train_meta.parquet", ["batch_id"])]
-    train, test = hold_out(pd.unique(np.concatenate(seen)), 0.1)
+    batch_ids = [rows["batch_id"].unique() for rows in raw.read_parquet("train_meta.parquet", ["batch_id"])]
+    train, test = hold_out(pd.unique(np.concatenate(batch_ids)), 0.1)
     out = Preparation()
     out.public.table("train_meta.parquet", _events(raw, train, PULSES + ANGLES))
     out.public.table("test_meta.parquet", _events(raw, test, PULSES))

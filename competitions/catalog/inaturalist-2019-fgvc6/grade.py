@@ -28,13 +28,13 @@ def _firsts(submission: pd.DataFrame) -> NDArray[np.int64]:
     """The first number of each cell."""
     cells = strings(submission["predicted"])
     if cells is None:
-        codes, found = distinct(submission["predicted"].to_numpy())
-        numbers = [cell if isinstance(cell, int) else int(cell.split()[0]) for cell in found]
+        codes, distinct_cells = distinct(submission["predicted"].to_numpy())
+        numbers = [cell if isinstance(cell, int) else int(cell.split()[0]) for cell in distinct_cells]
     else:
         items = split_items(cells)
         if not items.sizes.all():
             raise IndexError("a blank cell")
         firsts = pa.array(items.values).take(pa.array(np.cumsum(items.sizes) - items.sizes))
-        codes, found = distinct(firsts)
-        numbers = list(map(int, found))
+        codes, distinct_cells = distinct(firsts)
+        numbers = list(map(int, distinct_cells))
     return np.array(numbers, dtype=np.int64)[codes]

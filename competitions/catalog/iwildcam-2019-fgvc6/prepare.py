@@ -9,8 +9,10 @@ from competitions.preparing.images import PARAMETER, encode_anew, encoded
 def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     table = raw.read_csv("train.csv")
     images = raw.archive("train_images.zip")
-    if (found := len(images.glob("*.jpg"))) != (wanted := table["id"].nunique()):
-        raise DownloadError(f"train_images.zip contains {found} images, train.csv lists {wanted}; download it again")
+    if (image_count := len(images.glob("*.jpg"))) != (id_count := table["id"].nunique()):
+        raise DownloadError(
+            f"train_images.zip contains {image_count} images, train.csv lists {id_count}; download it again"
+        )
     train, test = hold_out_by(table, "location", 0.1, seed=8)
     answers = test[["id", "category_id"]].rename(columns={"id": "Id", "category_id": "Category"})
     out = Preparation()

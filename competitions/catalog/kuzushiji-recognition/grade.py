@@ -37,7 +37,7 @@ def groups(cells: pa.Array, size: int) -> tuple[NDArray[np.int64], pa.Array, NDA
     values: pa.Array = parts.values
     first = np.arange(0, len(values), size)
     try:
-        numbers = [plain_numbers(values.take(pa.array(first + place))) for place in range(1, size)]
+        numbers = [plain_numbers(values.take(pa.array(first + position))) for position in range(1, size)]
     except ValueError as error:
         raise InvalidSubmission(f"`labels` must be groups `character x y`: {error}.") from error
     return np.repeat(pages, parts.sizes // size), values.take(pa.array(first)), np.array(numbers).T

@@ -48,17 +48,17 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
         lines = "".join(f"{rec_id},{text}\n" for rec_id, text in _lines(data, path, new_id))
         out.public.text(f"supplemental_data/{name}", f"{header}\n{lines}")
 
-    wanted = [
+    public_files = [
         f"{essential}/species_list.txt",
         f"{supplemental}/segment_clusters.bmp",
         f"{supplemental}/segment_mosaic.bmp",
     ]
-    wanted += [f"{essential}/src_wavs/{name}.wav" for name in files["filename"]]
-    wanted += [f"{supplemental}/{folder}/{name}.bmp" for folder in PICTURES for name in files["filename"]]
+    public_files += [f"{essential}/src_wavs/{name}.wav" for name in files["filename"]]
+    public_files += [f"{supplemental}/{folder}/{name}.bmp" for folder in PICTURES for name in files["filename"]]
     drawn = files if edition == "v1" else files[~files["rec_id"].isin(test)]  # v2 fixes examples-of-test-recordings
     examples = (f"{supplemental}/segmentation_examples/{name}.bmp" for name in drawn["filename"])
-    wanted += [name for name in examples if name in data]
-    out.public.copies((name.removeprefix("mlsp_contest_dataset/"), data.file(name)) for name in wanted)
+    public_files += [name for name in examples if name in data]
+    out.public.copies((name.removeprefix("mlsp_contest_dataset/"), data.file(name)) for name in public_files)
     return out
 
 

@@ -13,21 +13,21 @@ LABELS = ["patient_overall", "C1", "C2", "C3", "C4", "C5", "C6", "C7"]
 
 def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     table, boxes = raw.read_csv("train.csv"), raw.read_csv("train_bounding_boxes.csv")
-    for name, found, wanted in (
+    for name, checked, expected_columns in (
         ("train.csv", table, [UID, *LABELS]),
         ("train_bounding_boxes.csv", boxes, [UID, "x", "y", "width", "height", "slice_number"]),
     ):
-        if list(found.columns) != wanted:
-            raise DownloadError(f"{name} should have the columns {', '.join(wanted)}; download it again")
+        if list(checked.columns) != expected_columns:
+            raise DownloadError(f"{name} should have the columns {', '.join(expected_columns)}; download it again")
     boxed = sorted(boxes[UID].unique())
     segmented = sorted(PurePosixPath(name).stem for name in raw.glob("segmentations/*.nii"))
-    both = [uid for uid in boxed if uid in set(segmented)]
+    in_both = [uid for uid in boxed if uid in set(segmented)]
 
     # Draw one tenth each of all studies, of those with boxes, of those with segmentations, and of those with both.
     rng = random.Random(0)
-    drawn_both = rng.sample(both, _tenth(both))
-    drawn_segmented = rng.sample([uid for uid in segmented if uid not in both], _tenth(segmented) - len(drawn_both))
-    drawn_boxed = rng.sample([uid for uid in boxed if uid not in both], _tenth(boxed) - len(drawn_both))
+    drawn_both = rng.sample(in_both, _tenth(in_both))
+    drawn_segmented = rng.sample([uid for uid in segmented if uid not in in_both], _tenth(segmented) - len(drawn_both))
+    drawn_boxed = rng.sample([uid for uid in boxed if uid not in in_both], _tenth(boxed) - len(drawn_both))
     special = {*drawn_both, *drawn_segmented, *drawn_boxed}
     drawn = special.union(rng.sample([uid for uid in table[UID] if uid not in special], _tenth(table) - len(special)))
 

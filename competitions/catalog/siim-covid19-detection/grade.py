@@ -23,8 +23,8 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> 
         if not np.isfinite(predicted.confidences).all():
             raise InvalidSubmission("Every confidence in `PredictionString` must be a finite number.")
         return voc_mean_average_precision(truth, predicted, 0.5)
-    wanted = pd.Series(predicted.labels).isin(truth.labels).to_numpy()
-    if not np.isfinite(predicted.confidences[wanted]).all():
+    in_truth = pd.Series(predicted.labels).isin(truth.labels).to_numpy()
+    if not np.isfinite(predicted.confidences[in_truth]).all():
         raise InvalidSubmission("Every confidence in `PredictionString` must be a finite number.")
     return mean_average_precision(truth, predicted)
 

@@ -35,6 +35,6 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> 
 
 def require_row_numbers(submission: pd.DataFrame, answers: pd.DataFrame) -> None:
     """Require the index of the answers, in any order: where rows have more cells than the header, it is a column."""
-    found, wanted = submission.index, answers.index
-    if not (found.equals(wanted) or set(found) == set(wanted)):
+    submitted_rows, expected_rows = submission.index, answers.index
+    if not (submitted_rows.equals(expected_rows) or set(submitted_rows) == set(expected_rows)):
         raise InvalidSubmission("Every row must have as many cells as the header has names.")

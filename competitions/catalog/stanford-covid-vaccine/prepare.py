@@ -36,8 +36,10 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
 def similar(sequences: pd.Series, others: pd.Series) -> NDArray[np.bool_]:
     """Which sequences have the same base as one of the others in four fifths of the places."""
     length = int(max(sequences.str.len().max(), others.str.len().max()))
-    left, right = (np.array([list(each.ljust(length)) for each in part]) for part in (sequences, others))
-    equal = sum((left == base).astype(np.float32) @ (right == base).astype(np.float32).T for base in "ACGU")
+    letters, other_letters = (
+        np.array([list(sequence.ljust(length)) for sequence in part]) for part in (sequences, others)
+    )
+    equal = sum((letters == base).astype(np.float32) @ (other_letters == base).astype(np.float32).T for base in "ACGU")
     return np.asarray(equal).max(axis=1) >= SIMILAR * length
 
 
@@ -53,9 +55,9 @@ def positions(test: pd.DataFrame) -> pd.DataFrame:
         wrong |= test[target].str.len() != scored
     if wrong.any():
         raise DownloadError("train.json has measurements that do not fit the sequence lengths; download it again")
-    places = np.arange(lengths.iloc[0])
-    rows: dict[str, Any] = {"id_seqpos": [f"{sequence}_{place}" for sequence in test["id"] for place in places]}
-    keep = (places < scored.to_numpy()[:, None]).ravel()
+    indexes = np.arange(lengths.iloc[0])
+    rows: dict[str, Any] = {"id_seqpos": [f"{sequence}_{index}" for sequence in test["id"] for index in indexes]}
+    keep = (indexes < scored.to_numpy()[:, None]).ravel()
     for target in TARGETS:
         rows[target] = np.zeros(keep.shape)
         rows[target][keep] = np.array(list(chain.from_iterable(test[target])), float)

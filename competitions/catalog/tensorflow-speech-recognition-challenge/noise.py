@@ -14,9 +14,9 @@ def cut(recordings: dict[str, bytes], count: int) -> tuple[dict[str, bytes], lis
 
     Clips of a recording overlap if it is short, but never with what is left of it for training.
     """
-    shown: dict[str, bytes] = {}
+    train_recordings: dict[str, bytes] = {}
     clips: list[bytes] = []
-    each = -(-count // max(len(recordings), 1))
+    clips_per_recording = -(-count // max(len(recordings), 1))
     for name, data in recordings.items():
         with wave.open(io.BytesIO(data)) as file:
             settings, frames = file.getparams(), file.readframes(file.getnframes())
@@ -24,10 +24,10 @@ def cut(recordings: dict[str, bytes], count: int) -> tuple[dict[str, bytes], lis
         total = len(frames) // width
         kept = total - max(total // _SHARE, 1)
         length = min(_SECONDS * settings.framerate, total - kept)
-        shown[name] = written(settings, frames[: kept * width])
-        starts = np.linspace(kept, total - length, each).astype(int).tolist()
+        train_recordings[name] = written(settings, frames[: kept * width])
+        starts = np.linspace(kept, total - length, clips_per_recording).astype(int).tolist()
         clips += [written(settings, frames[start * width : (start + length) * width]) for start in starts]
-    return shown, clips[:count]
+    return train_recordings, clips[:count]
 
 
 def written(settings: "wave._wave_params", frames: bytes) -> bytes:

@@ -47,18 +47,18 @@ def kaggles_task(archive: Download, clips: pd.DataFrame, out: Preparation) -> tu
     noise = clips["label"] == NOISE
     words = clips[~noise].assign(speaker=clips["file"].str.split("_").str[0])
     train, test = hold_out_by(words, "speaker", 0.1, ordered=True)
-    commands, others = (test[test["label"].isin(COMMANDS) == known] for known in (True, False))
+    commands, other_words = (test[test["label"].isin(COMMANDS) == is_command] for is_command in (True, False))
     count = max(round(len(commands) / len(COMMANDS)), 1)
-    others = others.sample(min(count, len(others)), random_state=0).assign(label=UNKNOWN)
+    other_words = other_words.sample(min(count, len(other_words)), random_state=0).assign(label=UNKNOWN)
     recordings = {name: file.read() for name, file in archive.container.stream(clips.loc[noise, "name"])}
-    shown, silent = cut(dict(sorted(recordings.items())), count)
-    for name, data in shown.items():
+    train_recordings, silent = cut(dict(sorted(recordings.items())), count)
+    for name, data in train_recordings.items():
         out.public.content(name, content_of(data))
-    spoken = pd.concat([commands, others])[["name", "label"]]
+    spoken = pd.concat([commands, other_words])[["name", "label"]]
     silence = pd.DataFrame({"name": range(len(silent)), "label": SILENCE})
-    held = shuffled(pd.concat([spoken, silence]))
-    files = [content_of(silent[name]) if isinstance(name, int) else name for name in held["name"]]
-    return train, held.assign(name=pd.Series(files, held.index, dtype=object))
+    held_out = shuffled(pd.concat([spoken, silence]))
+    files = [content_of(silent[name]) if isinstance(name, int) else name for name in held_out["name"]]
+    return train, held_out.assign(name=pd.Series(files, held_out.index, dtype=object))
 
 
 def content_of(data: bytes) -> Content:

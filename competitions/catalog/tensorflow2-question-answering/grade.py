@@ -33,14 +33,14 @@ def read_answers(folder: Path) -> pd.DataFrame:
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
     submission, answers = match(submission, answers, on="example_id", columns=["PredictionString"])
     predictions = map(parse, as_text(submission.fillna({"PredictionString": ""}), "PredictionString"))
-    given, right = [], []
+    predicted, expected = [], []
     for prediction, true in zip(predictions, answers["right"], strict=True):
-        given.append(prediction != "")
-        right.append(prediction in true if prediction else bool(true))
+        predicted.append(prediction != "")
+        expected.append(prediction in true if prediction else bool(true))
     if edition == "v2":  # v2 fixes micro-f1-is-accuracy
-        pairs = list(zip(given, right, strict=True))
+        pairs = list(zip(predicted, expected, strict=True))
         return f_beta(pairs.count((True, True)), pairs.count((True, False)), pairs.count((False, True)))
-    return accuracy(right, given)
+    return accuracy(expected, predicted)
 
 
 def parse(cell: str) -> tuple[int, int] | str:

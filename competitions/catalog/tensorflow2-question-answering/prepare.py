@@ -50,8 +50,8 @@ class Reading:
         # One thread inflates, one checks and formats, and this one writes.
         for texts in prefetch(divided(prefetch(groups(self._raw), 4)), AHEAD):
             rows.extend(texts.rows)
-            for number, some in enumerate((texts.train, texts.questions, texts.answers)):
-                for text in some:
+            for number, texts_of_output in enumerate((texts.train, texts.questions, texts.answers)):
+                for text in texts_of_output:
                     yield number, text
         self._gold = rows
 
@@ -89,26 +89,26 @@ class Chunk:
 
     def train(self, rows: NDArray[np.intp]) -> Iterator[Texts]:
         """Yield the text of the train part, which has these rows."""
-        known = self._known(rows)
-        if known is None:
+        questions = self._known(rows)
+        if questions is None:
             yield Texts(by_pandas(self._of(rows), None)[:1])
         else:
-            for part in parts(known):
+            for part in parts(questions):
                 yield Texts([text_of(part)])
 
     def test(self, rows: NDArray[np.intp]) -> Texts:
         """The texts and the gold rows of the test part, which has these rows."""
-        known = self._known(rows)
-        if known is None:
+        parsed = self._known(rows)
+        if parsed is None:
             questions, answers, gold = by_pandas(self._of(rows), QUESTION, None)
             return Texts([], [questions], [answers], gold)
-        gold = [*gold_rows([each.example_id for each in known], [each.annotations for each in known])]
-        return Texts([], [text_of(part, QUESTION) for part in parts(known)], [*map(text_of, parts(known))], gold)
+        gold = [*gold_rows([question.example_id for question in parsed], [question.annotations for question in parsed])]
+        return Texts([], [text_of(part, QUESTION) for part in parts(parsed)], [*map(text_of, parts(parsed))], gold)
 
     def _known(self, rows: NDArray[np.intp]) -> list[Question] | None:
         """The questions in these rows; None if only pandas knows one of them."""
-        known = [question for row in rows if (question := self._questions[row]) is not None]
-        return known if len(known) == len(rows) else None
+        questions = [question for row in rows if (question := self._questions[row]) is not None]
+        return questions if len(questions) == len(rows) else None
 
     def _of(self, rows: NDArray[np.intp]) -> list[bytes]:
         return [self._lines[row] for row in rows]

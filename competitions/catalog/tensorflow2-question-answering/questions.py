@@ -79,7 +79,7 @@ def _parsed(document: memoryview, candidates: bytes, rest: bytes) -> Question | 
     if b"\x7f" in rest or b"\\u" in rest or not rest.isascii():
         if any("\x7f" in string for string in strings):  # the one character that Python escapes and pandas does not
             return None
-        question, url, name_text = [_encode(each).encode() for each in strings]
+        question, url, name_text = [_encode(element).encode() for element in strings]
     else:  # both spell all of these in the same way, and this is faster
         question, url, name_text = map(orjson.dumps, strings)
     texts: dict[str, bytes | memoryview] = {

@@ -20,7 +20,7 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> 
     strict = edition == "v2"  # v2 fixes empty-counts-as-full, odd-token-counts, runs-beyond-the-image
     truth = rle_columns(answers, "rle_mask", PIXELS, missing="")
     predicted = rle_columns(submission, "rle_mask", PIXELS, missing="", strict=strict)
-    found = ious(truth, predicted)
+    scores = ious(truth, predicted)
     if not strict:  # as published, an empty prediction for an image with salt counts as marking the whole image
-        found = np.where((truth.areas > 0) & (predicted.areas == 0), truth.areas / PIXELS, found)
-    return float(np.mean(found[:, None] > THRESHOLDS))
+        scores = np.where((truth.areas > 0) & (predicted.areas == 0), truth.areas / PIXELS, scores)
+    return float(np.mean(scores[:, None] > THRESHOLDS))

@@ -39,12 +39,14 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> 
         masks = rle_columns(table, "predicted", pixels[: len(table)], missing="", strict=strict)
         return masks, Scans.of(texts(table, "id"), masks, (widths, heights))
 
-    (truth, true), (predicted, found) = parallel_map(masks_and_scans, (answers, submission))
+    (truth, true_scans), (predicted, predicted_scans) = parallel_map(masks_and_scans, (answers, submission))
 
-    def distances(some: slice) -> NDArray[np.float64]:
-        return hausdorff_of_voxels(true.voxels(some, edition), found.voxels(some, edition), true.shapes[some])
+    def distances(batch: slice) -> NDArray[np.float64]:
+        return hausdorff_of_voxels(
+            true_scans.voxels(batch, edition), predicted_scans.voxels(batch, edition), true_scans.shapes[batch]
+        )
 
-    of_scans = np.concatenate([*parallel_map(distances, batches(true, found)), []])
+    of_scans = np.concatenate([*parallel_map(distances, batches(true_scans, predicted_scans)), []])
     return 0.4 * mean(dices(truth, predicted, empty=np.nan)) + 0.6 * (1 - mean(of_scans))
 
 
@@ -55,5 +57,5 @@ def keyed(table: pd.DataFrame) -> pd.DataFrame:
 
 def mean(values: NDArray[np.float64]) -> float:
     """Return the mean of the values that are not NaN, or NaN if there are none."""
-    known = values[~np.isnan(values)]
-    return float(known.mean()) if known.size else float("nan")
+    defined = values[~np.isnan(values)]
+    return float(defined.mean()) if defined.size else float("nan")

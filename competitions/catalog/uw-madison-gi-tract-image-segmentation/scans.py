@@ -46,7 +46,7 @@ class Scans:
         rows, scan = order[by_scan], scan[by_scan]
         bounds = np.searchsorted(scan, np.arange(len(scans) + 1))
         first = bounds[scan]
-        width, height = (each[rows] for each in sizes)
+        width, height = (side[rows] for side in sizes)
         wrong = (width != width[first]) | (height != height[first])
         if wrong.any():
             raise InvalidSubmission(
@@ -78,13 +78,13 @@ class Scans:
 
     def voxels(self, scans: slice, edition: Edition) -> Voxels:
         """The voxels of all organs of these scans."""
-        some = slice(self.bounds[scans.start], self.bounds[scans.stop])
-        rows = self.rows[some]
+        part = slice(self.bounds[scans.start], self.bounds[scans.stop])
+        rows = self.rows[part]
         counts = self.runs[rows + 1] - self.runs[rows]
         runs = np.arange(counts.sum()) + np.repeat(self.runs[rows] - np.cumsum(counts) + counts, counts)
         starts, lengths = self.masks.starts[runs], self.masks.stops[runs] - self.masks.starts[runs]
         pixels = np.arange(lengths.sum()) + np.repeat(starts - np.cumsum(lengths) + lengths, lengths)
-        of_rows = self.pixels_of_rows[some]
+        of_rows = self.pixels_of_rows[part]
         # As published, v1 goes down the columns, which is not how masks are numbered; v2 fixes pixel-order.
         width, height = self.sizes
         size = height[rows] if edition == "v1" else width[rows]
@@ -93,7 +93,7 @@ class Scans:
         outer = pixels // divisor
         inner = pixels - outer * divisor
         scan = np.repeat(np.arange(scans.stop - scans.start), np.diff(self.bounds[scans.start : scans.stop + 1]))
-        volume, number = (np.repeat(each, of_rows) for each in (scan, self.slices[some]))
+        volume, number = (np.repeat(values, of_rows) for values in (scan, self.slices[part]))
         return Voxels(volume, number, inner, outer) if edition == "v1" else Voxels(volume, number, outer, inner)
 
 

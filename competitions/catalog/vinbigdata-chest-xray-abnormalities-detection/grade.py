@@ -30,15 +30,15 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> 
         raise InvalidSubmission(f"`PredictionString` needs class numbers: {str(error)[:80]}.") from error
     image = submission["image_id"].map(number).to_numpy()[rows]
     confidence, boxes, true_boxes = numbers[:, 0], numbers[:, 1:], answers[BOX].to_numpy()
-    places = answers["image_id"].map(number)
+    image_numbers = answers["image_id"].map(number)
     if edition == "v2":  # v2 fixes corners-as-sizes, ids-from-zero, not-kaggles-metric, inverted-boxes-free
         if not np.isfinite(confidence).all():
             raise InvalidSubmission("Every confidence in `PredictionString` must be a finite number.")
         true_label = answers["class_id"].to_numpy(dtype=object)
-        true = Detections(places.to_numpy(), true_label, np.ones(len(answers)), true_boxes, len(number))
+        true = Detections(image_numbers.to_numpy(), true_label, np.ones(len(answers)), true_boxes, len(number))
         return voc_mean_average_precision(true, Detections(image, label.astype(object), confidence, boxes, len(number)))
     with np.errstate(all="ignore"):  # infinite corners
         areas = np.prod(boxes[:, 2:] - boxes[:, :2], axis=1)
     # As published, the far corner is used as width and height, and ids start at 0.
-    truth, predicted = (places, answers["class_id"], true_boxes), (image, label, boxes, confidence)
+    truth, predicted = (image_numbers, answers["class_id"], true_boxes), (image, label, boxes, confidence)
     return coco_average_precision(truth, predicted, areas, zero_means_unmatched=True)
