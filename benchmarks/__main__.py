@@ -17,7 +17,7 @@ from benchmarks.limits import limits
 from benchmarks.measure import Case
 from storage.datasets.cluster import cluster
 
-_OUT = Path("build") / "bench"  # below the working directory: the package may be installed where nobody can write
+_OUT = Path("build") / "bench"  # below the working directory, because the folder of the package may be read-only
 _CORES = 2  # the targets apply to two cores
 
 
@@ -43,14 +43,14 @@ def main() -> int:
     work = Path(tempfile.mkdtemp(prefix="work-", dir=arguments.work or arguments.out))
     results: list[Case] = []
     try:
-        found = limits(work)
+        machine_limits = limits(work)
         for case in _run(names, work, full):
             print(case.line, flush=True)
             _print(case.details)
             results.append(case)
     finally:
         shutil.rmtree(work, ignore_errors=True)
-    _report(results, found, arguments.out / "results.parquet", full)
+    _report(results, machine_limits, arguments.out / "results.parquet", full)
     return 0 if all(_met(case) for case in results) else 1
 
 
@@ -87,7 +87,7 @@ def _met(case: Case) -> bool:
     return case.ratio < case.target if case.baseline is None else case.ratio >= case.target
 
 
-def _report(results: list[Case], found: dict[str, float], path: Path, full: bool) -> None:
+def _report(results: list[Case], machine_limits: dict[str, float], path: Path, full: bool) -> None:
     rows = [
         {
             "case": case.name,
@@ -108,8 +108,8 @@ def _report(results: list[Case], found: dict[str, float], path: Path, full: bool
     ]
     table = pd.DataFrame(rows)
     _print(table.drop(columns=["scale"]).to_string(index=False, float_format="{:.2f}".format, na_rep=""))
-    _print("limits of this machine: " + ", ".join(f"{name} {value:,.0f}" for name, value in found.items()))
-    table.assign(**found).to_parquet(path, index=False)
+    _print("limits of this machine: " + ", ".join(f"{name} {value:,.0f}" for name, value in machine_limits.items()))
+    table.assign(**machine_limits).to_parquet(path, index=False)
     _print(f"results in {path}")
 
 

@@ -42,8 +42,8 @@ def pictures(download: Path, out: Path, zipped: bool) -> dict[str, str]:
     tables(out, train, test)
     for name, rows in (("train", train), ("test", test)):
         (public / name).mkdir(parents=True)
-        for each in rows["id"]:
-            shutil.copyfile(images / f"{each}.png", public / name / f"{each}.png")
+        for picture_id in rows["id"]:
+            shutil.copyfile(images / f"{picture_id}.png", public / name / f"{picture_id}.png")
         if zipped:
             shutil.make_archive(str(public / name), "zip", public / name)
     for name in ("train", "test") if zipped else ():  # at the end: see `benchmarks.folders`
@@ -57,8 +57,8 @@ def folders(download: Path, out: Path) -> dict[str, str]:
     train, test = train_test_split(labels, test_size=0.2, random_state=0)
     tables(out, train, test)
     for name, rows in (("train", train), ("test", test)):
-        for each in rows["id"]:
-            shutil.copytree(download / "scans" / each, out / "public" / name / each)
+        for scan_id in rows["id"]:
+            shutil.copytree(download / "scans" / scan_id, out / "public" / name / scan_id)
     return {**checksums(out / "public"), **checksums(out / "private")}
 
 

@@ -56,13 +56,13 @@ SHAPES: dict[str, Callable[[pd.DataFrame, Path], None]] = {
     "indexed": lambda table, path: table.to_csv(path),
 }
 _REAL = Path(__file__).with_name("real_rows.json")
-_FEWEST = 10_000  # rows and files below which a time for 100,000 says little
-_RUNS, _MOST_RUNS = 3, 10  # other work on the machine also takes from its caches, so that a few runs say little
+_MIN_ENTRIES = 10_000  # with fewer rows and files, the time for 100,000 is not reliable
+_MIN_RUNS, _MAX_RUNS = 3, 10  # other processes use the caches of the machine too, so a few runs are not reliable
 
 
 @dataclass(frozen=True)
 class Cost:
-    """What preparing or grading a competition took."""
+    """The cost of preparing or grading a competition."""
 
     competition_id: str
     entries: int
@@ -86,12 +86,12 @@ class Cost:
 
     @property
     def large(self) -> bool:
-        """Whether there is enough of it to tell a time for 100,000."""
-        return self.enlarged and self.entries >= _FEWEST
+        """Whether it was enlarged to enough entries for a reliable time for 100,000."""
+        return self.enlarged and self.entries >= _MIN_ENTRIES
 
     @property
     def too_much(self) -> bool:
-        """Whether a grader needs more time or memory than it may."""
+        """Whether a grader needs more time or memory than allowed."""
         slow = self.each > SECONDS and self.seconds > PARSING * self.parsing
         return self.large and (slow or self.peak > MEMORY)
 
@@ -113,7 +113,7 @@ class Rows(NamedTuple):
 
 
 class Miniature(NamedTuple):
-    """A small download, with what a competition's `params` are for it."""
+    """A small download, with the values of the competition's `params` for it."""
 
     raw: Path
     params: dict[str, Any] | None
@@ -127,63 +127,63 @@ class Subject(NamedTuple):
     path: Path
     """The download or the submission."""
     folder: Path
-    """Where to prepare, or the prepared directory with the answers."""
+    """The directory to prepare into, or the prepared directory with the answers."""
     enlarged: bool
     rows: int = 0
-    """Of a submission."""
+    """Rows of a submission."""
     miniature: Miniature | None = None
-    """Of a download."""
+    """The miniature of a download."""
     found: Download | None = None
-    """What is in a download."""
+    """The content of a download."""
 
 
 def download_of(competition_id: str, root: Path, edition: Edition, size: int, way: int) -> Subject:
-    """The download in one of the ways to enlarge it; after the last one, the miniature."""
+    """The download, enlarged in one of several ways; after the last way, the miniature."""
     from tests.prepared import PreparedCompetitions  # not part of the installed package
 
     subject = PreparedCompetitions(root).get(competition_id, edition)
     folder = fresh(f"{competition_id}-", root)
-    *_, (raw, found) = islice(downloads(subject.raw, folder / "raw.zip", size), way + 1)
+    *_, (raw, content) = islice(downloads(subject.raw, folder / "raw.zip", size), way + 1)
     enlarged = raw != subject.raw
     miniature = Miniature(subject.raw, subject.params)
-    return Subject(competition_id, edition, raw, folder, enlarged, miniature=miniature, found=found)
+    return Subject(competition_id, edition, raw, folder, enlarged, miniature=miniature, found=content)
 
 
 def submission_of(competition_id: str, root: Path, edition: Edition, rows: Rows, shape: str, way: int) -> Subject:
-    """A submission in one of the ways to enlarge it and the answers; after the last one, that of the miniature."""
+    """A submission, enlarged with the answers in one of several ways; after the last way, that of the miniature."""
     from tests.prepared import PreparedCompetitions
 
     subject = PreparedCompetitions(root).get(competition_id, edition)
     submission = _submission(subject)
-    found = _enlarged(subject, submission, rows, root, shape, way)
-    if found is None:
+    enlarged = _enlarged(subject, submission, rows, root, shape, way)
+    if enlarged is None:
         return Subject(competition_id, edition, submission, subject.path, False, len(_texts(submission)))
-    path, prepared, written = found
+    path, prepared, written = enlarged
     return Subject(competition_id, edition, path, prepared, True, written)
 
 
 def preparing(subject: Subject) -> Cost | None:
-    """Prepare a download, in a new process. None if one that was enlarged cannot be prepared."""
+    """Prepare a download, in a new process. The result is None if an enlarged download cannot be prepared."""
     from storage.datasets import prepare
 
     assert subject.found is not None
     assert subject.miniature is not None
     work = partial(prepare, subject.competition_id, edition=subject.edition, params=subject.miniature.params)
-    work(subject.miniature.raw, subject.folder / "once")  # imports what it needs
-    before, start = _peak(), time.process_time()
+    work(subject.miniature.raw, subject.folder / "once")  # so that all modules are imported
+    peak_before, start = _peak(), time.process_time()
     try:
         work(subject.path, subject.folder / "out")
-    except Exception:  # the repeated ids may be anything to it
+    except Exception:  # prepare.py may not accept the repeated ids
         if subject.enlarged:
             return None
         raise
     seconds, peak = time.process_time() - start, _peak()
     rows, files, size = subject.found
-    return Cost(subject.competition_id, rows + files, size, seconds, peak - before, peak, subject.enlarged)
+    return Cost(subject.competition_id, rows + files, size, seconds, peak - peak_before, peak, subject.enlarged)
 
 
 def grading(subject: Subject) -> Cost | None:
-    """Grade a submission, in a new process. None if one that was enlarged is not valid."""
+    """Grade a submission, in a new process. The result is None if an enlarged submission is not valid."""
     competition = registry.get(subject.competition_id)
     competition.load_grader()
     answers = subject.folder / competition.facts.files.answers
@@ -191,20 +191,20 @@ def grading(subject: Subject) -> Cost | None:
     def grade() -> None:
         competition.score(subject.path, competition.answers(subject.folder), subject.edition)
 
-    before = _peak()
+    peak_before = _peak()
     try:
         seconds = [_seconds(grade)]
-    except Exception:  # the repeated ids may be anything to a grader
+    except Exception:  # a grader may not accept the repeated ids
         if subject.enlarged:
             return None
         raise
     peak = _peak()
     size = subject.path.stat().st_size + answers.stat().st_size
-    while len(seconds) < (_MOST_RUNS if min(seconds) / max(subject.rows, 1) * 1e5 > SECONDS else _RUNS):
+    while len(seconds) < (_MAX_RUNS if min(seconds) / max(subject.rows, 1) * 1e5 > SECONDS else _MIN_RUNS):
         seconds.append(_seconds(grade))
     parse = partial(_parse, (subject.path, answers))
-    parsing = min(_seconds(parse) for _ in range(_RUNS)) if subject.enlarged else 0.0
-    return Cost(competition.id, subject.rows, size, min(seconds), peak - before, peak, subject.enlarged, parsing)
+    parsing = min(_seconds(parse) for _ in range(_MIN_RUNS)) if subject.enlarged else 0.0
+    return Cost(competition.id, subject.rows, size, min(seconds), peak - peak_before, peak, subject.enlarged, parsing)
 
 
 def _submission(subject: Prepared) -> Path:
@@ -233,7 +233,7 @@ def _seconds(work: Callable[[], object]) -> float:
 
 
 def _peak() -> int:
-    """The most memory that this process had, in bytes."""
+    """The peak memory of this process, in bytes."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
 
 
@@ -244,15 +244,17 @@ def _texts(path: Path) -> pd.DataFrame:
 def _enlarged(
     subject: Prepared, submission: Path, rows: Rows, root: Path, shape: str, way: int
 ) -> tuple[Path, Path, int] | None:
-    """A way to repeat submission and answers: the submission, a prepared directory with the answers, and rows."""
+    """The submission, a prepared directory with the answers, and the rows, repeated in one of several ways."""
     answers = subject.path / subject.competition.facts.files.answers
     if answers.suffix != ".csv":
         return None
-    truth, own = _texts(answers), _texts(submission)
-    how = subject.competition.facts.resampling
-    names = [how.id] if how and how.id else [f"{name}" for name in own if name in truth and own[name].is_unique]
-    times = max(1, rows.submission // max(len(own), 1))
-    if not names or names[0] not in own or names[0] not in truth or times == 1:
+    truth, submitted = _texts(answers), _texts(submission)
+    resampling = subject.competition.facts.resampling
+    names = [f"{name}" for name in submitted if name in truth and submitted[name].is_unique]
+    if resampling and resampling.id:
+        names = [resampling.id]
+    times = max(1, rows.submission // max(len(submitted), 1))
+    if not names or names[0] not in submitted or names[0] not in truth or times == 1:
         return None
     ways = renamings(truth[names[0]])
     if way >= len(ways):
@@ -260,14 +262,14 @@ def _enlarged(
     folder = fresh(f"{subject.competition.id}-", root)
     target = folder / answers.relative_to(subject.path)
     target.parent.mkdir(parents=True)
-    asked = times if rows.answers is None else max(1, rows.answers // max(len(truth), 1))
-    repeat(truth, names[:1], min(asked, times), ways[way]).to_csv(target, index=False)
-    SHAPES[shape](repeat(own, names[:1], times, ways[way]), folder / "submission.csv")
-    return folder / "submission.csv", folder, times * len(own)
+    answer_times = times if rows.answers is None else max(1, rows.answers // max(len(truth), 1))
+    repeat(truth, names[:1], min(answer_times, times), ways[way]).to_csv(target, index=False)
+    SHAPES[shape](repeat(submitted, names[:1], times, ways[way]), folder / "submission.csv")
+    return folder / "submission.csv", folder, times * len(submitted)
 
 
 def measured(enlarge: Callable[[int], Subject], measure: Callable[[Subject], Cost | None]) -> Cost:
-    """What the first way to enlarge takes that works. Each step has a process of its own, whose memory is its own."""
+    """The cost with the first way to enlarge that works. Each step has its own process, so that memory is separate."""
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, mp_context=context, max_tasks_per_child=1) as pool:
         for way in count():
@@ -289,30 +291,32 @@ def main() -> int:
     parser.add_argument("--megabytes", type=float, default=4, help="of a download (default: %(default)s)")
     parser.add_argument("--real", action="store_true", help="rows of submissions and answers as with the real data")
     args = parser.parse_args()
-    real = {name: Rows(each["rows"], each.get("answers")) for name, each in json.loads(_REAL.read_text()).items()}
+    real = {name: Rows(sizes["rows"], sizes.get("answers")) for name, sizes in json.loads(_REAL.read_text()).items()}
     ids = args.competitions or registry.list(split="all") + registry.list(split="dev")
-    bad = False
+    exceeded = False
     with tempfile.TemporaryDirectory(prefix="mlebench-catalog-") as folder:
         root = Path(folder)
         for name in [args.part] if args.part else ["prepare", "grade"]:
             print(f"{name} ({args.edition}):")
-            found = []
-            for each in ids:
+            costs = []
+            for competition_id in ids:
                 if name == "prepare":
                     size = int(args.megabytes * 1e6)
-                    cost = measured(partial(download_of, each, root, args.edition, size), preparing)
+                    cost = measured(partial(download_of, competition_id, root, args.edition, size), preparing)
                 else:
-                    rows = real[each] if args.real and each in real else Rows(args.rows)
-                    cost = measured(partial(submission_of, each, root, args.edition, rows, args.shape), grading)
-                found.append(cost)
+                    rows = real[competition_id] if args.real and competition_id in real else Rows(args.rows)
+                    cost = measured(
+                        partial(submission_of, competition_id, root, args.edition, rows, args.shape), grading
+                    )
+                costs.append(cost)
                 print(cost, flush=True)
-            large = [one for one in found if one.large]
-            print(f"\n{len(large)} of {len(found)} enlarged to {_FEWEST:,} rows or files; the slowest:")
-            for one in sorted(large, key=lambda one: -one.each)[:10]:
-                print(one)
+            large = [cost for cost in costs if cost.large]
+            print(f"\n{len(large)} of {len(costs)} enlarged to {_MIN_ENTRIES:,} rows or files; the slowest:")
+            for cost in sorted(large, key=lambda cost: -cost.each)[:10]:
+                print(cost)
             print()
-            bad |= name == "grade" and any(one.too_much for one in found)
-    return int(bad)
+            exceeded |= name == "grade" and any(cost.too_much for cost in costs)
+    return int(exceeded)
 
 
 if __name__ == "__main__":

@@ -19,18 +19,18 @@ def pictures_in_a_nested_zip(path: Path, count: int, seed: int = 0) -> int:
     compress; the archive deflates it nevertheless, as most do.
     """
     generator = random.Random(seed)
-    inner = path.with_name("images.zip")
+    images_zip = path.with_name("images.zip")
     total = 0
-    with zipfile.ZipFile(inner, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+    with zipfile.ZipFile(images_zip, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         for number in range(count):
             content = generator.randbytes(generator.randint(5_000, 40_000))
             total += len(content)
             archive.writestr(f"images/{number:06d}.png", content)
     labels = pd.DataFrame({"id": [f"{n:06d}" for n in range(count)], "label": np.arange(count) % 7})
     with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as download:
-        download.write(inner, "images.zip")
+        download.write(images_zip, "images.zip")
         download.writestr("labels.csv", labels.to_csv(index=False), zipfile.ZIP_DEFLATED)
-    inner.unlink()
+    images_zip.unlink()
     return total
 
 
@@ -43,13 +43,13 @@ def folders_of_files(path: Path, folders: int, files: int, seed: int = 0) -> int
     noise = memoryview(generator.randbytes(64 << 20))
     total = 0
     for folder in range(folders):
-        place = path / "scans" / f"{folder:05d}"
-        place.mkdir(parents=True)
+        scan_folder = path / "scans" / f"{folder:05d}"
+        scan_folder.mkdir(parents=True)
         for number in range(files):
             size = generator.randint(128 << 10, 512 << 10)
             start = generator.randrange(len(noise) - size)
             total += size
-            (place / f"{number}.dcm").write_bytes(noise[start : start + size])
+            (scan_folder / f"{number}.dcm").write_bytes(noise[start : start + size])
     labels = pd.DataFrame({"id": [f"{n:05d}" for n in range(folders)], "label": np.arange(folders) % 7})
     labels.to_csv(path / "labels.csv", index=False)
     return total

@@ -139,8 +139,8 @@ def main() -> None:
         facts = registry.get(competition_id).facts
         scores = sorted(leaderboard(competition_id), reverse=not facts.lower_is_better)
         board = thresholds_from_leaderboard(scores, lower_is_better=facts.lower_is_better)
-        places = [round(scores[round(share * (len(scores) - 1))], 5) for share in np.linspace(0, 1, 21)]
-        print(competition_id, board, places, sep="\n    ")
+        percentiles = [round(scores[round(share * (len(scores) - 1))], 5) for share in np.linspace(0, 1, 21)]
+        print(competition_id, board, percentiles, sep="\n    ")
 
 
 if __name__ == "__main__":

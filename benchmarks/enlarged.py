@@ -1,4 +1,4 @@
-"""Miniatures made larger: the same rows and files again and again, under new ids."""
+"""Enlarged miniatures: their rows and files are repeated with new ids."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ import pandas as pd
 
 Rename = Callable[[str, int], str]
 _SEPARATORS = {".csv": ",", ".tsv": "\t"}
-_MOST = 20_000  # rows and files
-_SERIES = 5  # files of a folder with one extension that make it a folder of data
+_MAX_ENTRIES = 20_000  # rows and files
+_MIN_SERIES_FILES = 5  # a folder with as many files of one extension is a folder of data
 
 
 class Download(NamedTuple):
-    """What a download holds: rows of its tables, other files, and bytes of all, unpacked."""
+    """The content of a download: rows of its tables, number of other files, and unpacked bytes of all files."""
 
     rows: int
     files: int
@@ -27,7 +27,7 @@ class Download(NamedTuple):
 
 
 def repeat(table: pd.DataFrame, names: Collection[str], times: int, rename: Rename) -> pd.DataFrame:
-    """The rows `times` times, of text, with the cells of these columns renamed in all but the first."""
+    """The rows, as text, repeated `times` times, with the cells of these columns renamed in all but the first."""
     parts = (
         table.assign(**{name: [rename(cell, number) for cell in table[name]] for name in names})
         for number in range(1, times)
@@ -36,8 +36,8 @@ def repeat(table: pd.DataFrame, names: Collection[str], times: int, rename: Rena
 
 
 def renamings(ids: Collection[str]) -> list[Rename]:
-    """Ways to make new ids of these: larger numbers if all are numbers, otherwise something before or behind."""
-    if all(re.fullmatch(r"\d{1,12}", each) for each in ids):
+    """Ways to derive new ids: larger numbers if all ids are numbers, otherwise a prefix or a suffix."""
+    if all(re.fullmatch(r"\d{1,12}", old_id) for old_id in ids):
         step = max(map(int, ids), default=0) + 1
         return [lambda cell, number: str(int(cell) + number * step)]
     return [lambda cell, number: f"{number}x{cell}", _behind]
@@ -51,32 +51,32 @@ def _behind(cell: str, number: int) -> str:
 def downloads(raw: Path, target: Path, size: int) -> Iterator[tuple[Path, Download]]:
     """Yield ways to enlarge a download to about `size` bytes, as zips that are written to `target`; then itself.
 
-    Those with many small files or short rows get `_MOST` of these instead.
+    Downloads with many small files or short rows get about `_MAX_ENTRIES` files and rows instead.
 
-    Tables get more rows; files that are named after an id of a table get copies with the new ids. So do the numbered
-    files of a folder where no table names them. What depends on anything else is not enlarged.
+    Tables get more rows; files that are named after an id of a table get copies with the new ids. Numbered files of a
+    folder that no table names get copies with new numbers. Anything else is not enlarged.
     """
     with zipfile.ZipFile(raw) as archive:
         once = _size(archive)
-    times = max(1, min(size // max(once.size, 1), _MOST // max(once.rows + once.files, 1)))
-    for place in range(2):
+    times = max(1, min(size // max(once.size, 1), _MAX_ENTRIES // max(once.rows + once.files, 1)))
+    for number in range(2):
         if times > 1:
-            writer = _Enlarged(raw, times, place)
-            found = writer.write(raw.read_bytes(), target)
-            if found.rows + found.files > once.rows + once.files:
-                yield target, found
+            writer = _Enlarged(raw, times, number)
+            enlarged = writer.write(raw.read_bytes(), target)
+            if enlarged.rows + enlarged.files > once.rows + once.files:
+                yield target, enlarged
     yield raw, once
 
 
 class _Enlarged:
     """One way to enlarge a download: which of the `renamings` is used."""
 
-    def __init__(self, raw: Path, times: int, place: int) -> None:
-        self.times, self.place = times, place
+    def __init__(self, raw: Path, times: int, number: int) -> None:
+        self.times, self.place = times, number
         self.ids: dict[str, set[str]] = {}
         """The ids in each column of ids, by the name of the column."""
         self._collect(raw.read_bytes())
-        self.known = {_stem(each): name for name, ids in self.ids.items() for each in ids}
+        self.known = {_stem(old_id): name for name, ids in self.ids.items() for old_id in ids}
         self.rename = {name: self._renaming(ids) for name, ids in self.ids.items()}
 
     def _renaming(self, ids: Collection[str]) -> Rename:
@@ -94,7 +94,7 @@ class _Enlarged:
                         self.ids.setdefault(name, set()).update(table[name])
 
     def write(self, data: bytes, target: Path | io.BytesIO) -> Download:
-        """Write the enlarged zip, and tell what is in it."""
+        """Write the enlarged zip, and return its content."""
         rows = files = size = 0
         with zipfile.ZipFile(io.BytesIO(data)) as archive, zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as out:
             infos = [info for info in archive.infolist() if not info.is_dir()]
@@ -102,18 +102,19 @@ class _Enlarged:
             for info in infos:
                 name, content = info.filename, archive.read(info)
                 if name.endswith(".zip"):
-                    inner = io.BytesIO()
-                    found = self.write(content, inner)
-                    out.writestr(name, inner.getvalue())
-                    rows, files, size = rows + found.rows, files + found.files, size + found.size
+                    nested = io.BytesIO()
+                    nested_content = self.write(content, nested)
+                    out.writestr(name, nested.getvalue())
+                    rows, files = rows + nested_content.rows, files + nested_content.files
+                    size += nested_content.size
                 elif (table := _table(name, archive)) is not None:
                     larger = self._table(table).to_csv(index=False, sep=_SEPARATORS[PurePosixPath(name).suffix])
                     out.writestr(name, larger)
                     rows, size = rows + len(table) * self.times, size + len(larger)
                 else:
                     names = [name, *self._copies(name, series[_series(name)])]
-                    for each in names:
-                        out.writestr(each, content)
+                    for copy_name in names:
+                        out.writestr(copy_name, content)
                     files, size = files + len(names), size + len(names) * len(content)
         return Download(rows, files, size)
 
@@ -124,21 +125,21 @@ class _Enlarged:
             larger = repeat(table, keys[:1], self.times, self.rename[keys[0]])
             for name in keys[1:]:
                 larger[name] = repeat(table[[name]], [name], self.times, self.rename[name])[name]
-        else:  # such as rows of a file that is named elsewhere
+        else:  # for example a table whose rows are named in another file
             larger = repeat(table, [], self.times, _behind)
         return larger
 
     def _copies(self, path: str, siblings: int) -> list[str]:
         parts = path.split("/")
-        for place, part in enumerate(parts):
+        for position, part in enumerate(parts):
             if (column := self.known.get(_stem(part))) is not None:
                 stem, extension = _stem(part), part[len(_stem(part)) :]
                 return [
-                    "/".join([*parts[:place], self.rename[column](stem, number) + extension, *parts[place + 1 :]])
+                    "/".join([*parts[:position], self.rename[column](stem, number) + extension, *parts[position + 1 :]])
                     for number in range(1, self.times)
                 ]
         numbers = list(re.finditer(r"\d+", parts[-1]))
-        if siblings < _SERIES or not numbers:
+        if siblings < _MIN_SERIES_FILES or not numbers:
             return []
         digits, step = numbers[-1], 10 ** max(6, len(numbers[-1][0]))
         head, tail = path[: -len(parts[-1])] + parts[-1][: digits.start()], parts[-1][digits.end() :]
@@ -149,9 +150,9 @@ def _size(archive: zipfile.ZipFile) -> Download:
     rows = files = size = 0
     for info in archive.infolist():
         if info.filename.endswith(".zip"):
-            with zipfile.ZipFile(io.BytesIO(archive.read(info))) as inner:
-                found = _size(inner)
-            rows, files, size = rows + found.rows, files + found.files, size + found.size
+            with zipfile.ZipFile(io.BytesIO(archive.read(info))) as nested:
+                nested_content = _size(nested)
+            rows, files, size = rows + nested_content.rows, files + nested_content.files, size + nested_content.size
         elif not info.is_dir():
             table = _table(info.filename, archive)
             rows, files = rows + (0 if table is None else len(table)), files + (table is None)
@@ -165,7 +166,7 @@ def _table(name: str, archive: zipfile.ZipFile) -> pd.DataFrame | None:
         return None
     try:
         return pd.read_csv(io.BytesIO(archive.read(name)), dtype=str, keep_default_na=False, sep=separator)
-    except ValueError:  # as of another encoding
+    except ValueError:  # for example another encoding
         return None
 
 

@@ -1,8 +1,8 @@
-"""How long the files of a prepared dataset take on this machine, whatever the program: `python -m benchmarks.floors`.
+"""The minimum time to create the files of a prepared dataset on this machine: `python -m benchmarks.floors`.
 
-A download is prepared, and then its files are created once more by as little as does the same for the disk: two
-processes read members of the download, inflate and write them, without a check, a hash or a record of anything. What
-prepare.py computed, and archives, are written from the bytes that they have. The difference is what is left to gain.
+A download is prepared, and then its files are created again with the least possible work: two processes read members
+of the download, inflate and write them, without checks, hashes or records. Files that prepare.py computed, and
+archives, are copied. The difference is the time that an optimal program could save.
 """
 
 from __future__ import annotations
@@ -28,15 +28,20 @@ from storage.datasets import prepare
 from storage.datasets.commit import MANIFEST
 
 _BLOCK = 1 << 20
-_CHUNK = 100  # files that a process takes at a time
-_TOKEN = 4  # bytes of the number of a chunk
-_IMPORTED = ("pandas", "pyarrow.csv", "sklearn.model_selection", "storage.datasets.materialise")  # before time is taken
+_CHUNK_FILES = 100  # files that a process takes at a time
+_TOKEN_BYTES = 4  # bytes of the number of a chunk
+_IMPORTED = (
+    "pandas",
+    "pyarrow.csv",
+    "sklearn.model_selection",
+    "storage.datasets.materialise",
+)  # imported before the measurement
 
 
 class Floor(NamedTuple):
-    """Seconds of preparing, and of creating the same files; how many files and bytes these are.
+    """Seconds of preparing, and of creating the same files; the number of files and bytes.
 
-    CPU seconds are those of all processes, which differ less where others use the machine, too.
+    CPU seconds are those of all processes. They vary less if other processes use the machine.
     """
 
     prepared: float
@@ -48,7 +53,7 @@ class Floor(NamedTuple):
 
 
 class _File(NamedTuple):
-    """A file to create: where its compressed bytes are in which open file, or the file with its bytes."""
+    """A file to create: the open file that contains its bytes, their offset and size, and whether they are deflated."""
 
     path: str
     descriptor: int
@@ -73,7 +78,7 @@ def floor(competition_id: str, raw: Path, work: Path) -> Floor:
     begin, begin_cpu = time.perf_counter(), _cpu()
     archives = _archives(raw, nested, opened)
     inflating, inflating_cpu = time.perf_counter() - begin, _cpu() - begin_cpu
-    files = list(_files(rows, folder, raw, archives, opened))  # the plan is no part of the work
+    files = list(_files(rows, folder, raw, archives, opened))  # planning is not timed
     begin, begin_cpu = time.perf_counter(), _cpu()
     _create(files, folder / "floor")
     seconds, cpu = inflating + time.perf_counter() - begin, inflating_cpu + _cpu() - begin_cpu
@@ -87,24 +92,24 @@ def _cpu() -> float:
     return sum(os.times()[:4])
 
 
-def _archives(raw: Path, wanted: Iterable[str], opened: list[IO[bytes]]) -> dict[str, int]:
-    """File descriptors of nested archives, which are inflated to scratch files. Deeper ones are not supported."""
-    found = {}
-    with zipfile.ZipFile(raw) as outer:
-        for name in filter(None, wanted):
-            info = outer.getinfo(name)
+def _archives(raw: Path, names: Iterable[str], opened: list[IO[bytes]]) -> dict[str, int]:
+    """File descriptors of nested archives, which are inflated to scratch files. Deeper archives are not supported."""
+    descriptors = {}
+    with zipfile.ZipFile(raw) as download:
+        for name in filter(None, names):
+            info = download.getinfo(name)
             scratch = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115  # closed when all is done
             opened.append(scratch)
             with raw.open("rb") as file:
                 container = ZipContainer(file, raw.name)
                 file.seek(container.start(name))
                 inflater = isal_zlib.decompressobj(-15) if info.compress_type else None
-                left = info.compress_size
-                while left and (block := file.read(min(left, _BLOCK >> 2))):
-                    left -= len(block)
+                remaining = info.compress_size
+                while remaining and (block := file.read(min(remaining, _BLOCK >> 2))):
+                    remaining -= len(block)
                     scratch.write(inflater.decompress(block) if inflater else block)
-            found[name] = scratch.fileno()
-    return found
+            descriptors[name] = scratch.fileno()
+    return descriptors
 
 
 def _files(
@@ -117,17 +122,17 @@ def _files(
 
     @cache
     def container(archive: str) -> ZipContainer:
-        found = download.view(archive).container
-        assert isinstance(found, ZipContainer)
-        return found
+        archive_container = download.view(archive).container
+        assert isinstance(archive_container, ZipContainer)
+        return archive_container
 
     for row in rows:
         path = f"{row['part']}/{row['path']}"
         archive, _, name = row["source"].rpartition("!/")
         if archive in archives and name in container(archive).sizes:
             entry = container(archive).entry(name)
-            place = archives[archive], container(archive).start(name), entry.compressed, entry.size
-            yield _File(path, *place, entry.method == zipfile.ZIP_DEFLATED)
+            location = archives[archive], container(archive).start(name), entry.compressed, entry.size
+            yield _File(path, *location, entry.method == zipfile.ZIP_DEFLATED)
         else:
             content = (folder / "prepared" / path).open("rb")
             opened.append(content)
@@ -136,20 +141,20 @@ def _files(
 
 
 def _create(files: list[_File], out: Path) -> None:
-    """Create the files with two processes, which take the numbers of chunks from a file that both read on."""
+    """Create the files with two processes, which take the numbers of chunks from a file with a common offset."""
     ordered = sorted(files, key=lambda file: (file.compressed < _BLOCK, file.descriptor, file.offset))
     chunks: list[list[_File]] = [[file] for file in ordered if file.compressed >= _BLOCK]
-    small = ordered[len(chunks) :]
-    chunks += [small[start : start + _CHUNK] for start in range(0, len(small), _CHUNK)]
+    small_files = ordered[len(chunks) :]
+    chunks += [small_files[start : start + _CHUNK_FILES] for start in range(0, len(small_files), _CHUNK_FILES)]
     numbers = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115  # a pipe would not hold any number of them
-    numbers.write(b"".join(number.to_bytes(_TOKEN, "big") for number in range(len(chunks))))
+    numbers.write(b"".join(number.to_bytes(_TOKEN_BYTES, "big") for number in range(len(chunks))))
     numbers.seek(0)
     tokens = numbers.fileno()
     child = os.fork()
-    made: set[str] = set()
-    while token := os.read(tokens, _TOKEN):
+    created_folders: set[str] = set()
+    while token := os.read(tokens, _TOKEN_BYTES):
         for file in chunks[int.from_bytes(token, "big")]:
-            _create_one(file, f"{out}/{file.path}", made)
+            _create_one(file, f"{out}/{file.path}", created_folders)
     if not child:
         os._exit(0)
     if os.waitpid(child, 0)[1]:
@@ -157,11 +162,11 @@ def _create(files: list[_File], out: Path) -> None:
     numbers.close()
 
 
-def _create_one(file: _File, path: str, made: set[str]) -> None:
+def _create_one(file: _File, path: str, created_folders: set[str]) -> None:
     folder = path[: path.rindex("/")]
-    if folder not in made:
+    if folder not in created_folders:
         os.makedirs(folder, exist_ok=True)  # noqa: PTH103
-        made.add(folder)
+        created_folders.add(folder)
     descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY)
     if file.deflated:
         content = os.pread(file.descriptor, file.compressed, file.offset)
@@ -179,12 +184,12 @@ def main() -> None:
     parser.add_argument("downloads", nargs="+", metavar="ID=ZIP", help="a competition and its download")
     parser.add_argument("--work", type=Path, required=True, help="directory for prepared files, which are left there")
     arguments = parser.parse_args()
-    for each in arguments.downloads:
-        competition_id, _, raw = each.partition("=")
-        found = floor(competition_id, Path(raw), arguments.work)
+    for download in arguments.downloads:
+        competition_id, _, raw = download.partition("=")
+        times = floor(competition_id, Path(raw), arguments.work)
         print(
-            f"{competition_id}: prepared in {found.prepared:.2f} s ({found.prepared_cpu:.2f} s CPU), of which creating "
-            f"{found.files:,} files of {found.bytes / 1e6:,.0f} MB takes {found.seconds:.2f} s ({found.cpu:.2f} s CPU)"
+            f"{competition_id}: prepared in {times.prepared:.2f} s ({times.prepared_cpu:.2f} s CPU), of which creating "
+            f"{times.files:,} files of {times.bytes / 1e6:,.0f} MB takes {times.seconds:.2f} s ({times.cpu:.2f} s CPU)"
         )
 
 

@@ -21,7 +21,7 @@ from storage.store import Store
 _ID = "iwildcam-2020-fgvc7"
 _ROWS = 60_000
 _SUBMISSIONS = 100
-_QUICK = 8  # of them are graded by the baseline in the quick form; its time grows with their number
+_BASELINE_SUBMISSIONS = 8  # graded by the baseline at the quick scale; its time is extrapolated
 
 
 def case(work: Path, full: bool) -> Case:
@@ -32,16 +32,16 @@ def case(work: Path, full: bool) -> Case:
     items.write_text(
         "".join(json.dumps({"competition_id": _ID, "submission_path": str(path)}) + "\n" for path in submissions)
     )
-    own = best(lambda: _together(items, work / "reports", store), 1)
-    some = submissions if full else submissions[:_QUICK]
-    part = measure(lambda: [_alone(path, store) for path in some])
-    if own.value[: len(some)] != part.value:
+    ours = best(lambda: _together(items, work / "reports", store), 1)
+    measured = submissions if full else submissions[:_BASELINE_SUBMISSIONS]
+    baseline_run = measure(lambda: [_alone(path, store) for path in measured])
+    if ours.value[: len(measured)] != baseline_run.value:
         raise DifferentResult("grade and grade-sample disagree")
-    times = len(submissions) / len(some)
-    plain = Sample(part.seconds * times, part.cpu * times, part.peak_mb)
-    about = f"{len(submissions)} submissions of {_ROWS:,} rows (baseline: {len(some)} of them measured)"
+    times = len(submissions) / len(measured)
+    baseline = Sample(baseline_run.seconds * times, baseline_run.cpu * times, baseline_run.peak_mb)
+    about = f"{len(submissions)} submissions of {_ROWS:,} rows (baseline: {len(measured)} of them measured)"
     size = sum(path.stat().st_size for path in submissions)
-    return Case("e", about, plain.seconds / own.seconds, 5, own, plain, size, len(submissions))
+    return Case("e", about, baseline.seconds / ours.seconds, 5, ours, baseline, size, len(submissions))
 
 
 def _prepared(store: Path) -> None:
@@ -72,7 +72,7 @@ def _table(seed: int) -> pd.DataFrame:
 def _together(items: Path, out: Path, store: Path) -> list[float]:
     text = _mlebench("grade", "--submission", str(items), "--output-dir", str(out), "--store", str(store))
     report: dict[str, Any] = json.loads(Path(text.strip().splitlines()[-1]).read_text())
-    return [each["score"] for each in report["competition_reports"]]
+    return [competition_report["score"] for competition_report in report["competition_reports"]]
 
 
 def _alone(path: Path, store: Path) -> float:

@@ -32,12 +32,14 @@ def main() -> None:
         competition.score(paths[0], answers)  # imports
         print(f"{_COUNT} submissions of {_ID}, {len(sample):,} bytes each; quickest of {_TIMES}")
         _show("reading only", lambda: [read_submission(path) for path in paths])
-        plain = _show("reading and scoring in this process", lambda: [competition.score(p, answers) for p in paths])
+        inline = _show("reading and scoring in this process", lambda: [competition.score(p, answers) for p in paths])
         for workers in (1, 2):
             with GradingPool(competition, work / "prepared", workers=workers) as grader:
                 start = _show(f"start of the grader, {workers} workers", partial(grader.grade, paths[0]), 1)
-                own = _show(f"in worker processes, {workers} workers", partial(_grade_all, grader, paths))
-            print(f"{'':40} CPU {own.cpu / plain.cpu:.1f} times that of this process; {start.cpu:.1f} s once to start")
+                pooled = _show(f"in worker processes, {workers} workers", partial(_grade_all, grader, paths))
+            print(
+                f"{'':40} CPU {pooled.cpu / inline.cpu:.1f} times that of this process; {start.cpu:.1f} s once to start"
+            )
 
 
 def _grade_all(grader: GradingPool, paths: list[Path]) -> None:
@@ -45,10 +47,10 @@ def _grade_all(grader: GradingPool, paths: list[Path]) -> None:
         pass
 
 
-def _show(what: str, function: Callable[[], object], times: int = _TIMES) -> Sample:
-    found = quickest([measure(function) for _ in range(times)])
-    print(f"{what:40} {found.seconds:6.2f} s  (CPU {found.cpu:.2f} s)")
-    return found
+def _show(label: str, function: Callable[[], object], times: int = _TIMES) -> Sample:
+    sample = quickest([measure(function) for _ in range(times)])
+    print(f"{label:40} {sample.seconds:6.2f} s  (CPU {sample.cpu:.2f} s)")
+    return sample
 
 
 if __name__ == "__main__":

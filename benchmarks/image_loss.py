@@ -26,7 +26,7 @@ _C1, _C2 = (0.01 * 255) ** 2, (0.03 * 255) ** 2
 
 
 class Loss(NamedTuple):
-    """How far an image is from its original: 0, infinite and 1 if it is the same."""
+    """The difference between an image and its original: 0, infinity and 1 for equal images."""
 
     mean: float
     """Mean absolute difference of channels, of 255."""
@@ -54,9 +54,9 @@ def ssim(first: NDArray[np.float64], second: NDArray[np.float64]) -> float:
 
     mean1, mean2 = smooth(first), smooth(second)
     var1, var2 = smooth(first**2) - mean1**2, smooth(second**2) - mean2**2
-    together = smooth(first * second) - mean1 * mean2
-    alike = (2 * mean1 * mean2 + _C1) * (2 * together + _C2)
-    return float(np.mean(alike / ((mean1**2 + mean2**2 + _C1) * (var1 + var2 + _C2))))
+    covariance = smooth(first * second) - mean1 * mean2
+    similarity = (2 * mean1 * mean2 + _C1) * (2 * covariance + _C2)
+    return float(np.mean(similarity / ((mean1**2 + mean2**2 + _C1) * (var1 + var2 + _C2))))
 
 
 def originals() -> Iterator[tuple[str, bytes]]:
@@ -82,15 +82,15 @@ def measured() -> Iterator[tuple[str, int, Loss]]:
         download = Download.open(str(raw))
         for name, content in files.items():
             for quality in QUALITIES:
-                after = Image.open(io.BytesIO(b"".join(encoded(download, "", name, quality))))
-                yield name, quality, loss(Image.open(io.BytesIO(content)), after)
+                encoded_image = Image.open(io.BytesIO(b"".join(encoded(download, "", name, quality))))
+                yield name, quality, loss(Image.open(io.BytesIO(content)), encoded_image)
 
 
 def main() -> None:
     """Print the table."""
     print("| image | quality | mean difference of 255 | PSNR in dB | SSIM |\n|---|---|---|---|---|")
-    for name, quality, found in measured():
-        print(f"| {name} | {quality} | {found.mean:.2f} | {found.psnr:.1f} | {found.ssim:.3f} |")
+    for name, quality, image_loss in measured():
+        print(f"| {name} | {quality} | {image_loss.mean:.2f} | {image_loss.psnr:.1f} | {image_loss.ssim:.3f} |")
 
 
 if __name__ == "__main__":

@@ -12,43 +12,43 @@ from blake3 import blake3
 
 from benchmarks.folders import fresh
 
-_SIZE = 256 << 20
+_SIZE_BYTES = 256 << 20
 _FILES = 5_000
 
 
 def limits(work: Path) -> dict[str, float]:
     """MB/s of copying memory, writing to disk, reading from the page cache and hashing; files/s created and linked.
 
-    Files are created in a new folder, and again in one from which as many were removed just before: ext4 passes over
-    the places of those.
+    Files are created in a new folder, and again in a folder from which as many were removed just before, because ext4
+    does not reuse removed inodes at once.
     """
     block = os.urandom(1 << 20)
     path = work / "limit"
     folder = fresh("limits-", work)
     (folder / "0").write_bytes(block[:8192])
-    megabytes = _SIZE / 1e6
-    found = {
+    megabytes = _SIZE_BYTES / 1e6
+    speeds = {
         "memcpy MB/s": megabytes / _seconds(lambda: _copy(bytearray(len(block)), block)),
-        "new memory MB/s": megabytes / _seconds(lambda: bytes(_SIZE).count(1)),
+        "new memory MB/s": megabytes / _seconds(lambda: bytes(_SIZE_BYTES).count(1)),
         "write MB/s": megabytes / _seconds(lambda: _write(path, block)),
         "write and sync MB/s": megabytes / _seconds(lambda: _write(path, block, sync=True)),
         "read MB/s": megabytes / _seconds(lambda: _read(path)),
-        "md5 MB/s": megabytes / _seconds(lambda: [hashlib.md5(block) for _ in range(_SIZE >> 20)]),
-        "blake3 MB/s": megabytes / _seconds(lambda: [blake3(block) for _ in range(_SIZE >> 20)]),
+        "md5 MB/s": megabytes / _seconds(lambda: [hashlib.md5(block) for _ in range(_SIZE_BYTES >> 20)]),
+        "blake3 MB/s": megabytes / _seconds(lambda: [blake3(block) for _ in range(_SIZE_BYTES >> 20)]),
         "create files/s": _FILES / _seconds(lambda: _create_all(folder, block[:8192])),
         "link files/s": _FILES / _seconds(lambda: _link_all(folder)),
     }
     emptied = fresh("limits-", work)
     _create_all(emptied, block[:8192])
-    for each in emptied.iterdir():
-        each.unlink()
-    found["create files/s beside removed ones"] = _FILES / _seconds(lambda: _create_all(emptied, block[:8192]))
+    for created in emptied.iterdir():
+        created.unlink()
+    speeds["create files/s beside removed ones"] = _FILES / _seconds(lambda: _create_all(emptied, block[:8192]))
     path.unlink()
-    return found
+    return speeds
 
 
 def _copy(target: bytearray, block: bytes) -> None:
-    for _ in range(_SIZE >> 20):
+    for _ in range(_SIZE_BYTES >> 20):
         target[:] = block
 
 
@@ -60,7 +60,7 @@ def _seconds(work: Callable[[], object]) -> float:
 
 def _write(path: Path, block: bytes, sync: bool = False) -> None:
     with path.open("wb", buffering=0) as file:
-        for _ in range(_SIZE >> 20):
+        for _ in range(_SIZE_BYTES >> 20):
             file.write(block)
         if sync:
             os.fsync(file.fileno())

@@ -17,21 +17,21 @@ def levenshtein(truth: list[str], predicted: list[str]) -> list[int]:
     distances = []
     for a, b in zip(truth, predicted, strict=True):
         row = list(range(len(b) + 1))
-        for i, left in enumerate(a, 1):
-            above, row[0] = row[0], i
-            for j, right in enumerate(b, 1):
-                above, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, above + (left != right))
+        for i, letter in enumerate(a, 1):
+            diagonal, row[0] = row[0], i
+            for j, other_letter in enumerate(b, 1):
+                diagonal, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, diagonal + (letter != other_letter))
         distances.append(row[-1])
     return distances
 
 
 def dice_of_masks(truth: list[str], predicted: list[str], pixels: int) -> list[float]:
     """Dice coefficients of run-length masks, which are decoded to pixels."""
-    found = []
+    coefficients = []
     for a, b in zip(truth, predicted, strict=True):
         x, y = _painted(a, pixels), _painted(b, pixels)
-        found.append(float(2 * np.logical_and(x, y).sum() / (x.sum() + y.sum())))
-    return found
+        coefficients.append(float(2 * np.logical_and(x, y).sum() / (x.sum() + y.sum())))
+    return coefficients
 
 
 def _painted(cell: str, pixels: int) -> NDArray[np.uint8]:
@@ -46,9 +46,9 @@ def hausdorff(truth: NDArray[np.bool_], predicted: NDArray[np.bool_]) -> float:
     """Hausdorff distance: the largest of all voxels' distances to the nearest voxel of the other volume."""
     scale = np.array(truth.shape, dtype=np.float64)
     a, b = np.argwhere(truth) / scale, np.argwhere(predicted) / scale
-    there = max(float(((b - voxel) ** 2).sum(axis=1).min()) for voxel in a)
-    back = max(float(((a - voxel) ** 2).sum(axis=1).min()) for voxel in b)
-    return float(np.sqrt(max(there, back)) / np.sqrt(3))
+    forward = max(float(((b - voxel) ** 2).sum(axis=1).min()) for voxel in a)
+    backward = max(float(((a - voxel) ** 2).sum(axis=1).min()) for voxel in b)
+    return float(np.sqrt(max(forward, backward)) / np.sqrt(3))
 
 
 def coco(truth: tuple[Any, Any, Any], predicted: tuple[Any, Any, Any, Any], threshold: float = 0.4) -> float:
@@ -61,25 +61,25 @@ def coco(truth: tuple[Any, Any, Any], predicted: tuple[Any, Any, Any, Any], thre
         detections[image, label].append((confidence, box))
     precisions = []
     for label in sorted(set(truth[1])):
-        found: list[tuple[float, bool]] = []
+        outcomes: list[tuple[float, bool]] = []
         total = 0
         for image in sorted(set(truth[0]) | set(predicted[0])):
             free = list(objects[image, label])
             total += len(free)
-            for confidence, box in sorted(detections[image, label], key=lambda each: -each[0])[:100]:
-                ious = [_iou(box, other) for other in free]
+            for confidence, box in sorted(detections[image, label], key=lambda detection: -detection[0])[:100]:
+                ious = [_iou(box, true_box) for true_box in free]
                 hit = bool(ious) and max(ious) >= threshold
                 if hit:
                     del free[ious.index(max(ious))]
-                found.append((confidence, hit))
-        found.sort(key=lambda each: -each[0])
+                outcomes.append((confidence, hit))
+        outcomes.sort(key=lambda outcome: -outcome[0])
         tp, recall, precision = 0, [], []
-        for place, (_, hit) in enumerate(found, 1):
+        for rank, (_, hit) in enumerate(outcomes, 1):
             tp += hit
             recall.append(tp / total)
-            precision.append(tp / place)
-        for place in range(len(precision) - 1, 0, -1):
-            precision[place - 1] = max(precision[place - 1], precision[place])
+            precision.append(tp / rank)
+        for rank in range(len(precision) - 1, 0, -1):
+            precision[rank - 1] = max(precision[rank - 1], precision[rank])
         for level in np.linspace(0, 1, 101):
             reached = next((p for r, p in zip(recall, precision, strict=True) if r >= level), 0.0)
             precisions.append(reached)
@@ -114,23 +114,23 @@ def boxes3d(truth: list[list[Box3D]], predicted: list[list[Box3D]]) -> float:
 
 
 def _area(true: list[Box3D], guesses: list[Box3D], threshold: float) -> float:
-    taken = [False] * len(true)
+    is_taken = [False] * len(true)
     tp, recall, precision = 0, [0.0], [0.0]
-    for place, guess in enumerate(guesses, 1):
-        best, at = 0.0, -1
+    for rank, guess in enumerate(guesses, 1):
+        best_iou, best_index = 0.0, -1
         for index, box in enumerate(true):
             iou = _iou3d(guess, box)
-            if iou > best:
-                best, at = iou, index
-        if best > threshold and not taken[at]:
-            taken[at] = True
+            if iou > best_iou:
+                best_iou, best_index = iou, index
+        if best_iou > threshold and not is_taken[best_index]:
+            is_taken[best_index] = True
             tp += 1
         recall.append(tp / len(true))
-        precision.append(tp / place)
+        precision.append(tp / rank)
     recall.append(1.0)
     precision.append(0.0)
-    for place in range(len(precision) - 1, 0, -1):
-        precision[place - 1] = max(precision[place - 1], precision[place])
+    for rank in range(len(precision) - 1, 0, -1):
+        precision[rank - 1] = max(precision[rank - 1], precision[rank])
     return sum((recall[i + 1] - recall[i]) * precision[i + 1] for i in range(len(recall) - 1))
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import psutil
 
-_INTERVAL = 0.1  # seconds between two samples, at least
+_MIN_INTERVAL_SECONDS = 0.1  # between two samples
 
 
 class DifferentResult(Exception):
@@ -60,9 +60,9 @@ class Case:
 def measure(work: Callable[[], Any]) -> Sample:
     """Run `work` once. Peak memory is not measured, because counting pages takes time; see `peak`."""
     os.sync()  # otherwise the run would also pay for writing the page cache of an earlier run to disk
-    before, start = _cpu(), time.perf_counter()
+    cpu_before, start = _cpu(), time.perf_counter()
     value = work()
-    seconds, cpu = time.perf_counter() - start, _cpu() - before
+    seconds, cpu = time.perf_counter() - start, _cpu() - cpu_before
     return Sample(seconds, cpu, 0.0, value)
 
 
@@ -73,8 +73,8 @@ def peak(work: Callable[[], Any]) -> float:
         assert sampler.stdout is not None
         sampler.stdout.readline()  # wait until it is ready
         work()
-        found, _ = sampler.communicate()
-    return float(found) / 1e6
+        peak_bytes, _ = sampler.communicate()
+    return float(peak_bytes) / 1e6
 
 
 def quickest(samples: list[Sample]) -> Sample:
@@ -95,8 +95,8 @@ def compare(ours: Callable[[], Any], baseline: Callable[[], Any], times: int) ->
     """
     peak_mb = peak(ours)
     pairs = [(measure(baseline), measure(ours)) for _ in range(times)]
-    own, theirs = (quickest([pair[which] for pair in pairs]) for which in (1, 0))
-    return replace(own, peak_mb=peak_mb), theirs
+    our_sample, baseline_sample = (quickest([pair[which] for pair in pairs]) for which in (1, 0))
+    return replace(our_sample, peak_mb=peak_mb), baseline_sample
 
 
 def _cpu() -> float:
@@ -110,10 +110,10 @@ def _cpu() -> float:
 
 def _memory(process: psutil.Process) -> int:
     try:
-        full = process.memory_full_info()
+        memory_info = process.memory_full_info()
     except psutil.Error:
         return 0
-    return int(getattr(full, "pss", None) or full.uss)  # shared pages are counted once
+    return int(getattr(memory_info, "pss", None) or memory_info.uss)  # shared pages are counted once
 
 
 def _sample(pid: int) -> None:
@@ -126,10 +126,10 @@ def _sample(pid: int) -> None:
     ended = False
     while not ended:
         start = time.perf_counter()
-        processes = [each for each in tree.children(recursive=True) if each.pid != os.getpid()]
+        processes = [process for process in tree.children(recursive=True) if process.pid != os.getpid()]
         peak = max(peak, sum(map(_memory, [tree, *processes])))
         # Counting the pages of large processes occupies a core and delays allocations in them.
-        pause = max(_INTERVAL, 10 * (time.perf_counter() - start))
+        pause = max(_MIN_INTERVAL_SECONDS, 10 * (time.perf_counter() - start))
         ended = bool(select.select([sys.stdin], [], [], pause)[0])
     print(peak)
 

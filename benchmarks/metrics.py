@@ -24,16 +24,17 @@ def case(full: bool) -> tuple[Case, list[str]]:
     lines, worst = [], []
     peak = cpu = seconds = baseline_cpu = baseline_seconds = 0.0
     for name, ours, baseline in _metrics(2 if full else 1):
-        own, plain = compare(ours, baseline, 2)
-        if not np.allclose(own.value, plain.value, rtol=1e-9, atol=1e-12):
-            raise DifferentResult(f"{name}: {own.value} and {plain.value}")
-        worst.append(plain.seconds / own.seconds)
+        sample, reference = compare(ours, baseline, 2)
+        if not np.allclose(sample.value, reference.value, rtol=1e-9, atol=1e-12):
+            raise DifferentResult(f"{name}: {sample.value} and {reference.value}")
+        worst.append(reference.seconds / sample.seconds)
         lines.append(
-            f"      {name}: {own.seconds * 1e3:.0f} ms, baseline {plain.seconds * 1e3:.0f} ms, ratio {worst[-1]:.1f}"
+            f"      {name}: {sample.seconds * 1e3:.0f} ms, baseline {reference.seconds * 1e3:.0f} ms, "
+            f"ratio {worst[-1]:.1f}"
         )
-        peak = max(peak, own.peak_mb)
-        seconds, cpu = seconds + own.seconds, cpu + own.cpu
-        baseline_seconds, baseline_cpu = baseline_seconds + plain.seconds, baseline_cpu + plain.cpu
+        peak = max(peak, sample.peak_mb)
+        seconds, cpu = seconds + sample.seconds, cpu + sample.cpu
+        baseline_seconds, baseline_cpu = baseline_seconds + reference.seconds, baseline_cpu + reference.cpu
     result = Case(
         "f", "five slow metrics (the ratio is the lowest of the five)", min(worst), 10,
         Sample(seconds, cpu, peak), Sample(baseline_seconds, baseline_cpu, 0.0),
@@ -48,12 +49,12 @@ def _metrics(scale: int) -> Iterator[Pair]:
         lambda: mean_average_precision_3d(truth, predicted),
         lambda: literal.boxes3d(truth, predicted),
     )
-    objects, found = _boxes(3_000 * scale, 14)
-    areas = found[2][:, 2] * found[2][:, 3]
+    objects, detections = _boxes(3_000 * scale, 14)
+    areas = detections[2][:, 2] * detections[2][:, 3]
     yield (
-        f"COCO boxes, {len(found[0]):,} detections",
-        lambda: coco_average_precision(objects, found, areas),
-        lambda: literal.coco(_lists(objects), _lists(found)),
+        f"COCO boxes, {len(detections[0]):,} detections",
+        lambda: coco_average_precision(objects, detections, areas),
+        lambda: literal.coco(_lists(objects), _lists(detections)),
     )
     pixels, masks, guesses = _masks(3 * scale)
     yield (
@@ -67,11 +68,11 @@ def _metrics(scale: int) -> Iterator[Pair]:
         lambda: scaled_hausdorff(a, b),
         lambda: literal.hausdorff(a, b),
     )
-    texts, others = _texts(100 * scale)
+    texts, other_texts = _texts(100 * scale)
     yield (
         f"Levenshtein, {len(texts)} texts of some 150 characters",
-        lambda: levenshtein(texts, others),
-        lambda: literal.levenshtein(texts, others),
+        lambda: levenshtein(texts, other_texts),
+        lambda: literal.levenshtein(texts, other_texts),
     )
 
 
@@ -121,8 +122,8 @@ def _masks(count: int) -> tuple[int, list[str], list[str]]:
     for _ in range(count):
         for target, shift in ((masks, 0), (guesses, 9)):
             mask = np.zeros((side, side), dtype=np.uint8)
-            places = np.random.default_rng(len(masks)).integers(200, side - 200, (60, 2))
-            for row, column in places + shift:
+            centres = np.random.default_rng(len(masks)).integers(200, side - 200, (60, 2))
+            for row, column in centres + shift:
                 radius = 60 + int(generator.integers(0, 9))
                 y, x = np.ogrid[-radius:radius, -radius:radius]
                 mask[row - radius : row + radius, column - radius : column + radius] |= (x * x + y * y) < radius**2
@@ -140,5 +141,5 @@ def _volumes() -> tuple[Any, Any]:
 def _texts(count: int) -> tuple[list[str], list[str]]:
     generator = random.Random(0)
     texts = ["InChI=1S/" + "".join(generator.choices("CHNO0123456789/-(),", k=150)) for _ in range(count)]
-    others = ["".join(c for c in text if generator.random() > 0.1) for text in texts]
-    return texts, others
+    other_texts = ["".join(c for c in text if generator.random() > 0.1) for text in texts]
+    return texts, other_texts

@@ -55,15 +55,15 @@ def cases(work: Path, full: bool) -> Iterator[Case]:
 
 @contextlib.contextmanager
 def _server(folder: Path) -> Iterator[dict[str, str]]:
-    """A server behind a slow proxy, in a process of their own: the proxy would share Python's lock with the client."""
-    here, there = multiprocessing.Pipe()
-    process = multiprocessing.get_context("spawn").Process(target=_serve, args=(folder, there))
+    """A server behind a slow proxy, in another process, because the proxy would share Python's lock with the client."""
+    our_end, server_end = multiprocessing.Pipe()
+    process = multiprocessing.get_context("spawn").Process(target=_serve, args=(folder, server_end))
     process.start()
     try:
-        environment: dict[str, str] = here.recv()
+        environment: dict[str, str] = our_end.recv()
         yield environment
     finally:
-        here.send("end")
+        our_end.send("end")
         process.join()
 
 
@@ -84,13 +84,17 @@ def _cases(work: Path, about: str, count: int, size: int) -> Iterator[Case]:
             archive.writestr(f"{number}.bin", os.urandom(min(size, 1 << 16)) * (size >> 16))
     download = Download.open(str(folder / "raw.zip"))
     store = Store(f"s3://bench/{folder.name}")
-    before = measure(lambda: _split_as_before(download, store.url("before")))
+    baseline = measure(lambda: _split_as_before(download, store.url("before")))
     ours = measure(lambda: _split(download, store.url("data")))
-    yield Case("h", f"split to S3, {about}", before.seconds / ours.seconds, TARGET, ours, before, count * size, count)
-    files = [(path, size, known) for path, known in ours.value]
-    before = measure(lambda: _fetch_as_before(store, store.url("data", "public"), files, folder / "before"))
+    yield Case(
+        "h", f"split to S3, {about}", baseline.seconds / ours.seconds, TARGET, ours, baseline, count * size, count
+    )
+    files = [(path, size, file_hash) for path, file_hash in ours.value]
+    baseline = measure(lambda: _fetch_as_before(store, store.url("data", "public"), files, folder / "before"))
     ours = measure(lambda: fetch_all(store, store.url("data", "public"), files, folder / "ours"))
-    yield Case("h", f"fetch from S3, {about}", before.seconds / ours.seconds, TARGET, ours, before, count * size, count)
+    yield Case(
+        "h", f"fetch from S3, {about}", baseline.seconds / ours.seconds, TARGET, ours, baseline, count * size, count
+    )
     shutil.rmtree(folder)
     store.remove(store.root)
 
@@ -105,11 +109,11 @@ def _chunks(download: Download) -> Iterator[Any]:
 
 def _split(download: Download, url: str) -> list[tuple[str, str]]:
     competition, destination = registry.get("digits"), Destination(url)
-    found = []
+    hashes = []
     for chunk in _chunks(download):
         columns = execute([chunk], competition, download, destination)
-        found += list(zip(columns[1], columns[3], strict=True))
-    return found
+        hashes += list(zip(columns[1], columns[3], strict=True))
+    return hashes
 
 
 def _split_as_before(download: Download, url: str) -> None:
@@ -123,11 +127,11 @@ def _split_as_before(download: Download, url: str) -> None:
                 writer.write(piece)
 
     for chunk in _chunks(download):
-        small = [name for name, size in zip(chunk.names, chunk.sizes, strict=True) if size <= BLOCK_BYTES]
+        small_names = [name for name, size in zip(chunk.names, chunk.sizes, strict=True) if size <= BLOCK_BYTES]
         with ThreadPoolExecutor(16) as pool:
-            for start in range(0, len(small), 16):
-                batch = [(name, container.open(name).read()) for name in small[start : start + 16]]
-                list(pool.map(lambda each: upload(each[0], _once(each[1])), batch))
+            for start in range(0, len(small_names), 16):
+                batch = [(name, container.open(name).read()) for name in small_names[start : start + 16]]
+                list(pool.map(lambda item: upload(item[0], _once(item[1])), batch))
         for name, size in zip(chunk.names, chunk.sizes, strict=True):
             if size > BLOCK_BYTES:
                 with container.open(name) as file:
@@ -135,22 +139,22 @@ def _split_as_before(download: Download, url: str) -> None:
 
 
 def _once(data: bytes) -> Callable[[int], bytes]:
-    rest = [data]
-    return lambda _: rest.pop() if rest else b""
+    parts = [data]
+    return lambda _: parts.pop() if parts else b""
 
 
 def _fetch_as_before(store: Store, url: str, files: list[tuple[str, int, str]], folder: Path) -> None:
     folder.mkdir()
     fs, root = _client_as_before(store.top.fs), store.top.path(store.relative(url))
 
-    def fetch(path: str, known: str) -> None:
+    def fetch(path: str, file_hash: str) -> None:
         with (folder / path).open("wb") as file:
             writer = HashingWriter(file)
             writer.write(fs.cat_file(f"{root}/{path}"))
-        assert writer.written().hash == known
+        assert writer.written().hash == file_hash
 
     with ThreadPoolExecutor(16) as pool:
-        for future in [pool.submit(fetch, path, known) for path, _, known in files]:
+        for future in [pool.submit(fetch, path, file_hash) for path, _, file_hash in files]:
             future.result()
 
 

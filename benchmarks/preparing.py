@@ -85,31 +85,31 @@ def _measure(measurement: Measurement, work: Path, address: str) -> Case:
     def straight() -> dict[str, str]:
         return measurement.straightforward(out("theirs"))
 
-    own, plain = compare(prepare, straight, measurement.times)
+    our_sample, baseline_sample = compare(prepare, straight, measurement.times)
     _check(used["ours"], used["theirs"])
     return Case(
         measurement.name,
         measurement.about,
-        plain.seconds / own.seconds,
+        baseline_sample.seconds / our_sample.seconds,
         measurement.target,
-        own,
-        plain,
+        our_sample,
+        baseline_sample,
         measurement.size,
-        own.value,
+        our_sample.value,
     )
 
 
 def _check(ours: Path, theirs: Path) -> None:
     """Raise `DifferentResult` unless both made the same files with the same bytes; zips must have equal members."""
-    found, expected = (
+    our_files, baseline_files = (
         {p.relative_to(root).as_posix(): p for part in ("public", "private") for p in (root / part).rglob("*.*")}
         for root in (ours, theirs)
     )
-    found.pop("public/description.md")
-    if set(found) != set(expected):
-        raise DifferentResult(f"{len(set(found) ^ set(expected))} files are in one only")
-    for path, mine in found.items():
-        if _content(mine) != _content(expected[path]):
+    our_files.pop("public/description.md")
+    if set(our_files) != set(baseline_files):
+        raise DifferentResult(f"{len(set(our_files) ^ set(baseline_files))} files are in one only")
+    for path, our_path in our_files.items():
+        if _content(our_path) != _content(baseline_files[path]):
             raise DifferentResult(f"{path} differs")
 
 

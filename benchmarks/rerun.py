@@ -46,9 +46,9 @@ def _commit(store: Path, raw: Path, competition_id: str) -> None:
         "hash": competition_id, "md5": "", "bytes": 0, "source": source.name, "version": source.version(competition),
         "at": "",
     }  # fmt: skip
-    place, recipe = Store(str(store)), recipe_of(competition, competition_id, "v1")
+    prepared_store, recipe = Store(str(store)), recipe_of(competition, competition_id, "v1")
     dataset = Dataset("v1", competition_id, recipe.key)
-    place.write_json(place.url("raw", competition_id, "download.json"), record)
-    place.write_json(f"{place.prepared(dataset)}/{VERIFIED}", verified_record(dataset, competition))
-    place.write_json(f"{place.prepared(dataset)}/{MARKER}", {"key": dataset.key})
-    make_current(place, dataset, recipe)
+    prepared_store.write_json(prepared_store.url("raw", competition_id, "download.json"), record)
+    prepared_store.write_json(f"{prepared_store.prepared(dataset)}/{VERIFIED}", verified_record(dataset, competition))
+    prepared_store.write_json(f"{prepared_store.prepared(dataset)}/{MARKER}", {"key": dataset.key})
+    make_current(prepared_store, dataset, recipe)

@@ -40,7 +40,7 @@ from competitions.scoring.reading import Reads, read_submission
 
 MOST = 5.0  # times the CPU time for four times the rows: sorting grows a little faster than linearly
 _FACTOR = 4
-_LEAST_RUNS, _MOST_RUNS = 3, 20  # other work on the machine also takes from its caches, so that a few runs say little
+_MIN_RUNS, _MAX_RUNS = 3, 20  # other processes use the caches of the machine too, so a few runs are not reliable
 Work = Callable[[], Any]
 
 
@@ -48,12 +48,12 @@ def growth(make: Callable[[np.random.Generator, int], Work], rows: int) -> tuple
     """CPU seconds at 4 n over those at n, and microseconds a row at 4 n."""
     works = [make(np.random.default_rng(0), count) for count in (rows, _FACTOR * rows)]
     quickest = [math.inf, math.inf]
-    for done in range(_MOST_RUNS):
-        quickest = [min(before, _seconds(work)) for before, work in zip(quickest, works, strict=True)]
-        if done >= _LEAST_RUNS and quickest[1] <= MOST * quickest[0]:
+    for run in range(_MAX_RUNS):
+        quickest = [min(earlier, _seconds(work)) for earlier, work in zip(quickest, works, strict=True)]
+        if run >= _MIN_RUNS and quickest[1] <= MOST * quickest[0]:
             break
-    small, large = quickest
-    return large / small, large / (_FACTOR * rows) * 1e6
+    small_seconds, large_seconds = quickest
+    return large_seconds / small_seconds, large_seconds / (_FACTOR * rows) * 1e6
 
 
 def _seconds(work: Work) -> float:
@@ -148,10 +148,12 @@ def _detections(metric: Callable[[Any, Any], Any]) -> Callable[[np.random.Genera
 
 def _coco(rng: np.random.Generator, rows: int) -> Work:
     images, _, _, boxes = _boxes(rng, rows)
-    _, _, confidence, found = _boxes(rng, rows)
+    _, _, confidence, predicted_boxes = _boxes(rng, rows)
     truth, guesses = np.arange(rows) % 5, rng.integers(0, 5, rows)  # an object of a label in an image
-    areas = np.prod(found[:, 2:], axis=1)
-    return lambda: coco.coco_average_precision((images, truth, boxes), (images, guesses, found, confidence), areas)
+    areas = np.prod(predicted_boxes[:, 2:], axis=1)
+    return lambda: coco.coco_average_precision(
+        (images, truth, boxes), (images, guesses, predicted_boxes, confidence), areas
+    )
 
 
 def _points(rng: np.random.Generator, rows: int) -> Work:
@@ -166,7 +168,10 @@ def _boxes3d(rng: np.random.Generator, rows: int) -> Work:
     samples, labels, confidences, _ = _boxes(rng, rows)
     numbers = rng.uniform([-60, -60, -1, 1, 3, 1, -3], [60, 60, 1, 3, 6, 2, 3], (rows, 7))
     moved = numbers + rng.normal(0, 0.1, numbers.shape)
-    truth, guesses = (boxes3d.Boxes3D(samples, labels, confidences, each, rows // 5 + 1) for each in (numbers, moved))
+    truth, guesses = (
+        boxes3d.Boxes3D(samples, labels, confidences, numbers_of_side, rows // 5 + 1)
+        for numbers_of_side in (numbers, moved)
+    )
     return lambda: boxes3d.mean_average_precision_3d(truth, guesses)
 
 
@@ -174,8 +179,8 @@ def _volume(rng: np.random.Generator, rows: int) -> Work:
     slices = max(rows // 1000, 2)  # a longer volume, not a larger organ in each slice
     y, x = np.ogrid[:64, :64]
     disk = np.repeat(((y - 32) ** 2 + (x - 32) ** 2 < 20**2)[None], slices, axis=0)
-    other = np.roll(disk, 2, axis=1)
-    return lambda: volumes.scaled_hausdorff(disk, other)
+    shifted = np.roll(disk, 2, axis=1)
+    return lambda: volumes.scaled_hausdorff(disk, shifted)
 
 
 def _weighted(rng: np.random.Generator, rows: int) -> Work:
@@ -213,8 +218,8 @@ def _values(metric: Callable[[Any, float], Any]) -> Callable[[np.random.Generato
 
 def _places(metric: Callable[..., Any]) -> Callable[[np.random.Generator, int], Work]:
     def make(rng: np.random.Generator, rows: int) -> Work:
-        places = rng.uniform(-80, 80, (4, rows))
-        return lambda: metric(*places)
+        coordinates = rng.uniform(-80, 80, (4, rows))
+        return lambda: metric(*coordinates)
 
     return make
 
@@ -314,9 +319,9 @@ def main() -> int:
         make, rows = MEASURED[name]
         if arguments.rows and name in METRICS:  # as many columns would be gigabytes
             rows = arguments.rows
-        ratio, each = growth(make, rows)
+        ratio, seconds = growth(make, rows)
         slow += ratio > MOST
-        print(f"{name:40} x {ratio:4.1f} for {_FACTOR} n  {each:8.2f} s for a million rows", flush=True)
+        print(f"{name:40} x {ratio:4.1f} for {_FACTOR} n  {seconds:8.2f} s for a million rows", flush=True)
     return 1 if slow else 0
 
 

@@ -67,9 +67,9 @@ def family_rss(root: int) -> int:
     total = 0
     with suppress(psutil.NoSuchProcess):
         process = psutil.Process(root)
-        for each in (process, *process.children(recursive=True)):
+        for relative in (process, *process.children(recursive=True)):
             with suppress(psutil.NoSuchProcess):
-                total += each.memory_info().rss
+                total += relative.memory_info().rss
     return total
 
 
@@ -98,7 +98,7 @@ def child(spec: dict[str, Any]) -> None:
     seconds = time.perf_counter() - start
     if profiler:
         pstats.Stats(profiler).sort_stats("tottime").print_stats(25)
-    modules = [name for name, each in sys.modules.items() if getattr(each, "__spec__", None) and name[:2] != "__"]
+    modules = [name for name, module in sys.modules.items() if getattr(module, "__spec__", None) and name[:2] != "__"]
     Path(spec["result"]).write_text(json.dumps({"seconds": seconds, "scores": scores, "modules": modules}))
 
 
@@ -117,11 +117,11 @@ def run(spec: dict[str, Any], show: bool = False) -> dict[str, Any]:
     folder = Path(spec["run"])
     folder.mkdir(parents=True)
     spec["result"] = str(folder / "result.json")
-    own = {"TMPDIR": str(folder), "XDG_CACHE_HOME": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = {"TMPDIR": str(folder), "XDG_CACHE_HOME": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
     os.sync()
     process = subprocess.Popen(
         [sys.executable, "-m", "benchmarks.published", "--child", json.dumps(spec)],
-        env={**os.environ, **own},
+        env={**os.environ, **environment},
         start_new_session=True,
         stdout=None if show else subprocess.DEVNULL,
     )
@@ -151,26 +151,26 @@ def measure(case: Case, args: argparse.Namespace) -> dict[str, Any]:
         units.append(unit())
     if args.profile:
         run({**spec, "run": next(runs), "profile": True}, show=True)
-    seconds = statistics.median(each["seconds"] for each in results)
-    peak = max(each["peak"] for each in results)
+    seconds = statistics.median(result["seconds"] for result in results)
+    peak = max(result["peak"] for result in results)
     units_of_case = seconds / statistics.median(units)
     return {"seconds": seconds, "units": units_of_case, "peak": peak, "scores": results[-1]["scores"]}
 
 
-def line(case: Case, got: dict[str, Any]) -> tuple[str, bool]:
+def line(case: Case, result: dict[str, Any]) -> tuple[str, bool]:
     """What is printed of a case, and whether it is within its target and has the wanted scores."""
     target = TARGETS[case.name]
-    wanted, scores = target["scores"], got["scores"]
-    same = len(wanted) <= len(scores) and all(
-        abs(a - b) <= 1e-9 * max(1, abs(a)) for a, b in zip(wanted, scores, strict=False)
+    expected_scores, scores = target["scores"], result["scores"]
+    same_scores = len(expected_scores) <= len(scores) and all(
+        abs(a - b) <= 1e-9 * max(1, abs(a)) for a, b in zip(expected_scores, scores, strict=False)
     )
-    within = got["units"] <= target["target"] and got["peak"] <= target["peak_mb"] * 1e6
-    ratio, least = target["published"] / got["units"], target["published"] / target["target"]
+    within = result["units"] <= target["target"] and result["peak"] <= target["peak_mb"] * 1e6
+    ratio, target_ratio = target["published"] / result["units"], target["published"] / target["target"]
     text = (
-        f"{case.name:60} {got['seconds']:7.2f} s {got['peak'] / 1e6:6.0f} MB  {got['units']:7.2f} units  "
-        f"{ratio:6.2f} x published (target {least:.3g} x, {target['peak_mb']} MB)"
+        f"{case.name:60} {result['seconds']:7.2f} s {result['peak'] / 1e6:6.0f} MB  {result['units']:7.2f} units  "
+        f"{ratio:6.2f} x published (target {target_ratio:.3g} x, {target['peak_mb']} MB)"
     )
-    return text + ("" if within else "  MISSED") + ("" if same else "  OTHER SCORE"), within and same
+    return text + ("" if within else "  MISSED") + ("" if same_scores else "  OTHER SCORE"), within and same_scores
 
 
 def main() -> int:
@@ -191,23 +191,23 @@ def main() -> int:
         for case in cases:
             print(f"{case.name:60} {case.size}")
         return 0
-    met = 0
+    met_count = 0
     args.work.mkdir(parents=True, exist_ok=True)
     args.runs = Path(tempfile.mkdtemp(prefix="runs-", dir=args.work))
     try:
         for case in cases:
             try:
-                text, good = line(case, measure(case, args))
+                text, is_met = line(case, measure(case, args))
             except RuntimeError as error:
-                text, good = f"{case.name:60} FAILED {error}", False
-            met += good
+                text, is_met = f"{case.name:60} FAILED {error}", False
+            met_count += is_met
             print(text, flush=True)
     finally:  # and not between cases: ext4 is slow at creating files beside removed ones
         for folder in args.work.glob("runs-*"):  # of runs that were killed, too
             shutil.rmtree(folder, ignore_errors=True)
-    print(f"{met} of {len(cases)} within target")
+    print(f"{met_count} of {len(cases)} within target")
     print("this machine: " + ", ".join(f"{name} {value:,.0f}" for name, value in limits(args.work).items()))
-    return 0 if met == len(cases) else 1
+    return 0 if met_count == len(cases) else 1
 
 
 if __name__ == "__main__":

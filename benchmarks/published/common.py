@@ -47,13 +47,13 @@ def jpeg(rng: np.random.Generator, size: int) -> bytes:
 
 def hexes(rng: np.random.Generator, n: int, digits: int) -> list[str]:
     """`n` distinct hexadecimal texts."""
-    found: dict[str, None] = {}
-    while len(found) < n:
-        text = rng.bytes((digits + 1) // 2 * (n - len(found))).hex()
+    distinct: dict[str, None] = {}
+    while len(distinct) < n:
+        text = rng.bytes((digits + 1) // 2 * (n - len(distinct))).hex()
         step = (digits + 1) // 2 * 2
         for i in range(0, len(text), step):
-            found[text[i : i + digits]] = None
-    return list(found)
+            distinct[text[i : i + digits]] = None
+    return list(distinct)
 
 
 def vocabulary(rng: np.random.Generator, n: int = 6000) -> list[str]:
@@ -111,8 +111,8 @@ def texts(rng: np.random.Generator, n: int, mean_words: float, awkward: bool = T
     np.minimum(picks, len(words) - 1, out=picks)
     if awkward:
         words = [*words, '"quoted"', "so, well,", "end.\n\n", "100%", "== Talk ==\n", "it's"]
-        some = rng.random(len(picks)) < 0.06
-        picks[some] = rng.integers(len(words) - 6, len(words), int(some.sum()))
+        is_awkward = rng.random(len(picks)) < 0.06
+        picks[is_awkward] = rng.integers(len(words) - 6, len(words), int(is_awkward.sum()))
     pool = np.array(words, dtype=object)
     out, at = [], 0
     for length in lengths:

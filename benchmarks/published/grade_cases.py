@@ -16,6 +16,6 @@ def make(competition: str, root: Path, rng: Generator, scale: float) -> None:
     public, private = root / "prepared" / "public", root / "prepared" / "private"
     for folder in (public, private, root / "submissions"):
         folder.mkdir(parents=True)
-    made = GENERATORS[competition](public, private, rng, scale)
-    for k, table in enumerate(made if isinstance(made, list) else [made]):
+    submissions = GENERATORS[competition](public, private, rng, scale)
+    for k, table in enumerate(submissions if isinstance(submissions, list) else [submissions]):
         table.to_csv(root / "submissions" / f"{k:03d}.csv", index=False)

@@ -33,9 +33,12 @@ def kuzushiji(public: Path, private: Path, rng: Generator, scale: float) -> pd.D
         )
         seen = np.where(rng.random(k) < 0.08, rng.integers(0, 1500, k), label)
         cx, cy = x + w / 2 + rng.normal(0, 18, k), y + h / 2 + rng.normal(0, 18, k)
-        kept = rng.random(k) < 0.93
+        is_kept = rng.random(k) < 0.93
         guess.append(
-            " ".join(f"{characters[c]} {a:.2f} {b:.2f}" for c, a, b in zip(seen[kept], cx[kept], cy[kept], strict=True))
+            " ".join(
+                f"{characters[c]} {a:.2f} {b:.2f}"
+                for c, a, b in zip(seen[is_kept], cx[is_kept], cy[is_kept], strict=True)
+            )
         )
     pd.DataFrame({"image_id": ids, "labels": truth}).to_csv(private / "test.csv", index=False)
     pd.DataFrame({"image_id": ids, "labels": gold}).to_csv(private / "gold_submission.csv", index=False)
@@ -136,10 +139,10 @@ def boxes_3d(public: Path, private: Path, rng: Generator, scale: float) -> pd.Da
                 rng.uniform(-3, 3, m),
             ]
         )
-        kept = rng.random(k) < 0.9
-        boxes = np.vstack([noise[kept], false])
-        called = np.concatenate([name[kept], rng.choice(classes, m, p=share / share.sum())])
-        confidence = np.concatenate([rng.uniform(0.4, 1, int(kept.sum())), rng.uniform(0, 0.6, m)]).tolist()
+        is_kept = rng.random(k) < 0.9
+        boxes = np.vstack([noise[is_kept], false])
+        called = np.concatenate([name[is_kept], rng.choice(classes, m, p=share / share.sum())])
+        confidence = np.concatenate([rng.uniform(0.4, 1, int(is_kept.sum())), rng.uniform(0, 0.6, m)]).tolist()
         guess.append(text([repr(v) for v in confidence], boxes.tolist(), called))
     write(pd.DataFrame({"Id": ids, "PredictionString": truth}), private / "test.csv", public, "")
     return mixed(pd.DataFrame({"Id": ids, "PredictionString": guess}), rng)

@@ -92,8 +92,8 @@ def new_york_city_taxi_fare_prediction(path: Path, rng: Generator, scale: float)
     x = (-73.975 + 0.035 * rng.standard_normal((2, n))).round(6)
     y = (40.751 + 0.029 * rng.standard_normal((2, n))).round(6)
     for a in (x, y):  # the real table spells one value in ten with 16 digits and has some zeros
-        long = rng.random(a.shape) < 0.1
-        a[long] = np.nextafter(a[long], 0)
+        has_16_digits = rng.random(a.shape) < 0.1
+        a[has_16_digits] = np.nextafter(a[has_16_digits], 0)
         a[rng.random(a.shape) < 0.018] = 0
     drop_x = np.where(rng.random(n) < 1e-5, "", x[1].astype(str))
     drop_y = np.where(drop_x == "", "", y[1].astype(str))
@@ -164,11 +164,11 @@ def champs_scalar_coupling(path: Path, rng: Generator, scale: float) -> None:
     table.insert(0, "id", range(len(table)))
     parts = (rng.standard_normal((len(of), 4)) * [20, 0.1, 0.4, 0.3]).round(6)
     target = parts.sum(axis=1)
-    known = is_train[of]
+    in_train = is_train[of]
     labelled = is_train[owner]
-    train = table[known].assign(scalar_coupling_constant=target[known].round(6))
+    train = table[in_train].assign(scalar_coupling_constant=target[in_train].round(6))
     contributions = train[["molecule_name", "atom_index_0", "atom_index_1", "type"]].copy()
-    contributions[["fc", "sd", "pso", "dso"]] = parts[known]
+    contributions[["fc", "sd", "pso", "dso"]] = parts[in_train]
     structures = pd.DataFrame({"molecule_name": names[owner], "atom_index": index, "atom": element})
     structures[["x", "y", "z"]] = xyz
     site = structures.loc[labelled, ["molecule_name", "atom_index"]]
@@ -179,7 +179,7 @@ def champs_scalar_coupling(path: Path, rng: Generator, scale: float) -> None:
     mine = names[is_train]
     dipoles = pd.DataFrame(rng.standard_normal((molecules, 3)).round(4), columns=["X", "Y", "Z"])
     dipoles.insert(0, "molecule_name", mine)
-    test = table[~known]
+    test = table[~in_train]
     tables = {
         "dipole_moments.csv": dipoles,
         "magnetic_shielding_tensors.csv": tensors,
