@@ -66,7 +66,7 @@ def test_a_run_is_followed_from_another_machine(
 
 
 def test_long_logs_are_uploaded_in_pieces(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("storage.runs.live._OFTEN", 0.02)
+    monkeypatch.setattr("storage.runs.live._FIRST_INTERVAL_SECONDS", 0.02)
     folder, log = RunFolder(store, "g", "diabetes", 0), tmp_path / "agent.log"
     reader, found = LiveReader(folder), bytearray()
 
