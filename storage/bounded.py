@@ -1,11 +1,11 @@
-"""Requests to S3 that end, whatever the server does.
+"""Requests to S3 with a time limit, whatever the server does.
 
-A client of aiobotocore waits for an answer with a time limit, which begins once the whole request is sent. Before it
-sends what it uploads, it waits for the server's consent, and while it sends, for the server to take it, without a
-limit: a server that accepts connections and then does nothing would hold up a run forever.
+A client of aiobotocore waits for an answer with a time limit, which begins once the whole request is sent. There is no
+limit for sending: the client waits until the server agrees to receive an upload, and until it has received the data. A
+server that accepts connections and then does nothing would block a run forever.
 
-botocore tries again what was not answered, and s3fs would do all of that five times. So a request without an answer
-raises an error that only botocore tries again.
+botocore retries requests without an answer, and s3fs would repeat all of these retries five times. A request without an
+answer therefore raises an error that only botocore retries.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from functools import cache
 from typing import Any
 
 MIN_BYTES_PER_SECOND = 10_000
-"""Bytes a second. A request that is sent more slowly counts as not answered."""
+"""A request that is sent more slowly counts as not answered."""
 
 
 def bounded_session(**options: Any) -> Any:
@@ -38,14 +38,14 @@ def sending(headers: Mapping[str, Any]) -> float:
 def _session_class() -> type[Any]:
     import asyncio
 
-    from aiobotocore.httpsession import AIOHTTPSession  # takes a second, and is of no use without S3
+    from aiobotocore.httpsession import AIOHTTPSession  # importing it takes a second, and is only needed for S3
     from botocore.exceptions import ReadTimeoutError
 
     from storage.unanswered import Unanswered
 
     class BoundedSession(AIOHTTPSession):
         def __init__(self, timeout: tuple[float, float], **options: Any) -> None:
-            """`timeout` are the seconds of a client's configuration, for a connection and for an answer."""
+            """`timeout` has the seconds for a connection and for an answer, from the configuration of a client."""
             super().__init__(timeout=timeout, **options)
             self._seconds = sum(timeout)
 

@@ -28,9 +28,9 @@ from competitions.preparing.archives.listing import files_on_disk, sizes_on_disk
 from storage.uses import Continuing, in_use, use
 
 PARTIAL = ".partial"
-"""Ending of a file that is being copied. One that is left by a killed process is removed before a copy is continued."""
+"""Suffix of a file that is being copied. Such files of a killed process are removed before its copy is continued."""
 MAX_WAIT_SECONDS = 48 * 3600.0  # longer than any run, whose end frees space
-POLL_SECONDS = 0.5  # seconds
+POLL_SECONDS = 0.5
 
 
 @dataclass(frozen=True)
@@ -66,9 +66,9 @@ class Cache:
     ) -> Iterator[Path]:
         """The folder of a copy, which is kept during the block.
 
-        Waits while another process makes the same copy, and for space while other copies are in use or being made.
-        What is in use already does not wait for the limit: of two that hold one copy and need another, neither would
-        ever go on. A copy that is larger than the limit is made when no other is in use.
+        Waits while another process makes the same copy, and for space while other copies are in use or being made. A
+        caller that already uses a copy does not wait for the limit: two callers that each use a copy and need another
+        one would wait for each other. A copy that is larger than the limit is made when no other copy is in use.
 
         Args:
             digest: identifies the content.
@@ -124,7 +124,7 @@ class Cache:
             return True
 
     def _reserve(self, digest: str, label: str, size: int, within_limit: bool, on_wait: Callable[[str], None]) -> None:
-        """Reserve space for the rest of a copy. Raises `UserError`."""
+        """Reserve space for the missing bytes of a copy. Raises `UserError`."""
         give_up = time.monotonic() + self.patience
         while True:
             with locked(self.folder / "room.lock", wait=True):
@@ -140,31 +140,33 @@ class Cache:
     def _free_space(self, digest: str, size: int, may_wait: bool, within_limit: bool) -> str:
         """Remove copies until the limit is met and the disk has space. Called with `room.lock` held.
 
-        Returns "" if there is space now, else where others will free it when they end; raises `UserError` if the disk
-        has too little even then. Bytes that the copy has already count, and so do those that other copies have still
-        to take.
+        Returns "" if there is space now, otherwise the place where other users will free space when they end. Raises
+        `UserError` if the disk has too little space even then. Bytes that the copy already has are not needed again,
+        and bytes that other copies still need are counted.
         """
-        others = [entry for entry in self.entries() if entry.digest != digest]
-        state = {entry.digest: self._state(entry.digest) for entry in others}
-        waiting = [other for other, is_now in state.items() if is_now == "waiting"]
-        # Those that wait have no share of the limit yet, or they would wait for each other.
-        taken = {entry.digest: 0 if entry.digest in waiting else entry.bytes for entry in others}
-        total = size + sum(taken.values())
-        need = size - self._bytes(digest) + sum(self._still_to_come(entry) for entry in others)
-        for entry in others:
+        other_entries = [entry for entry in self.entries() if entry.digest != digest]
+        state = {entry.digest: self._state(entry.digest) for entry in other_entries}
+        waiting = [waiting_digest for waiting_digest, is_now in state.items() if is_now == "waiting"]
+        # Copies that wait have no share of the limit yet, because they would wait for each other.
+        shares = {entry.digest: 0 if entry.digest in waiting else entry.bytes for entry in other_entries}
+        total = size + sum(shares.values())
+        need = size - self._bytes(digest) + sum(self._still_to_come(entry) for entry in other_entries)
+        for entry in other_entries:
             if total <= self.limit and _free(self.folder) >= need:
                 return ""
             if self.remove(entry.digest):
-                total -= taken.pop(entry.digest)
-        if within_limit and total > self.limit and any(taken.values()):
+                total -= shares.pop(entry.digest)
+        if within_limit and total > self.limit and any(shares.values()):
             return f"within MLEBENCH_CACHE_LIMIT ({self.limit / 1e9:,.1f} GB)"
         free, halves = _free(self.folder), sum(map(self._bytes, waiting))
         if free + halves >= need:
             if free < need or total + halves > self.limit:
-                for other in waiting:  # they write nothing while they wait, and would wait for us
-                    self._empty(other)
+                for (
+                    waiting_digest
+                ) in waiting:  # their processes write nothing while they wait, and would wait for this one
+                    self._empty(waiting_digest)
             return ""
-        if may_wait and free + sum(self._bytes(entry.digest) for entry in others) >= size - self._bytes(digest):
+        if may_wait and free + sum(self._bytes(entry.digest) for entry in other_entries) >= size - self._bytes(digest):
             return f"in {self.folder}"
         raise UserError(
             f"{self.folder}: a copy of {need / 1e9:,.1f} GB is needed and {free / 1e9:,.1f} GB are free; make "
@@ -176,7 +178,7 @@ class Cache:
         return max(0, entry.bytes - self._bytes(entry.digest)) if self._state(entry.digest) == "filling" else 0
 
     def _state(self, digest: str) -> str:
-        """The state of a copy whose maker is alive, else ''."""
+        """The state of a copy whose process is alive, otherwise ''."""
         with locked(self._lock(digest)) as free:
             record = self._record(digest)
             return "" if free is not None or record is None else str(record.get("state", ""))
@@ -186,7 +188,7 @@ class Cache:
         return sum(sizes_on_disk(str(self.folder / digest)))
 
     def _empty(self, digest: str) -> None:
-        """Remove the files of a copy; it is either there or not."""
+        """Remove the files of a copy at once, by renaming its folder first."""
         trash = self.folder / f".trash-{uuid.uuid4().hex}"
         with contextlib.suppress(FileNotFoundError):
             (self.folder / digest).rename(trash)

@@ -1,4 +1,4 @@
-"""Columns of tables, and those that several tables have; see `storage.schemas`."""
+"""The types of columns and tables, and the columns that several tables have; see `storage.schemas`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Column:
 
     @property
     def finite(self) -> bool:
-        """Whether infinity is no value of the column: scores may be infinite, times and costs may not."""
+        """Whether the values must be finite: scores may be infinite, times and costs may not."""
         return self.unit in ("s", "USD", "tokens")
 
 

@@ -1,4 +1,4 @@
-"""Create a file only if it does not exist, on any file system: the one step that decides between two processes."""
+"""Create a file only if it does not exist, on any file system: this step decides which of two processes succeeds."""
 
 from __future__ import annotations
 

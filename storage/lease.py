@@ -38,8 +38,8 @@ BEAT_TIMEOUT_SECONDS = 10.0  # for writing a heartbeat
 MAX_ABSENCE_SECONDS = 3600.0  # for which a waiting process waits for a store that does not answer
 MAX_RELEASE_ATTEMPTS = 3
 
-# Global, because it says what this process holds: nonce of a generation -> thread. A generation of this process that is
-# not here was created by a request whose answer got lost, or was not released because the store was away.
+# Global, because it states what this process holds: nonce of a generation -> thread. A generation of this process that
+# is not here was created by a request whose answer was lost, or was not released because the store was unavailable.
 _held: dict[str, int] = {}
 
 
@@ -63,7 +63,7 @@ class LeaseLost(UserError):
 
 
 def held(store: Store, name: str) -> bool:
-    """Whether a process holds the lease, as far as this one can tell: a holder elsewhere may have died unnoticed."""
+    """Whether a process holds the lease, as far as is known here: a holder on another machine may have died."""
     record = _read(store, name, max(_generations(store, name), default=0))
     return bool(record) and not record.get("released") and alive(record.get("holder")) is not False
 
@@ -73,7 +73,7 @@ class Lease:
 
     def __init__(self, store: Store, name: str, generation: int, record: dict[str, Any]) -> None:
         self.generation = generation
-        """How often the lease was taken, this time included."""
+        """The number of times that the lease was taken, including this one."""
         self.contested = bool(record.get("contested"))
         """Whether an earlier holder may still be running: it was considered dead because of its silence."""
         self._store, self._name, self._record = store, name, record
@@ -105,7 +105,7 @@ class Lease:
         beats, doubtful = 0, False
         while not self._ended.wait(HEARTBEAT_SECONDS):
             beats += 1
-            # Others take over after a silence. A machine that was suspended has not noticed its own.
+            # Others take over after a silence. A process on a suspended machine has not noticed its own silence.
             silent = time.monotonic() - self._confirmed > STALE_SECONDS / 2
             doubtful = doubtful or silent or beats % BEATS_BETWEEN_CHECKS == 0
             with contextlib.suppress(Exception):  # the work itself will report an unreachable store
@@ -174,12 +174,12 @@ def lease(
                 raise RuntimeError(f"this thread holds the lease {name} already")
             on_wait(watch.reason())
             watch.pause()
-        held = Lease(store, name, generation, mine)
+        held_lease = Lease(store, name, generation, mine)
         try:
-            held.start()
-            yield held
+            held_lease.start()
+            yield held_lease
         finally:
-            held.release()
+            held_lease.release()
     finally:
         del _held[nonce]
 
@@ -207,7 +207,7 @@ def _take(store: Store, name: str, mine: dict[str, Any], watch: _Watch) -> int |
 
 
 class _Watch:
-    """What a waiting process knows of the holder, to detect that it is dead."""
+    """What a waiting process knows about the holder, to detect its death."""
 
     def __init__(self, stale_after: float) -> None:
         self._stale_after, self._seen, self._since = stale_after, "", time.monotonic()
@@ -225,13 +225,13 @@ class _Watch:
         self.ended = alive(holder) is False or (holder == identity() and self.nonce not in _held)
         if self.ended:
             return True
-        seen = f"{generation} {record.get('beat')}"
-        if seen != self._seen:
-            self._seen, self._since = seen, now
+        heartbeat = f"{generation} {record.get('beat')}"
+        if heartbeat != self._seen:
+            self._seen, self._since = heartbeat, now
         return now - self._since > self._stale_after
 
     def store_is_away(self, error: Exception) -> None:
-        """Raise an error of the store, unless it passes and this process is waiting. It is no silence of the holder."""
+        """Raise an error of the store, unless it passes and this process is waiting: it does not mean a dead holder."""
         away = time.monotonic() - self._answered
         if not self._who or not cause_of(error).passes or away > MAX_ABSENCE_SECONDS:
             raise error
@@ -240,13 +240,13 @@ class _Watch:
     def reason(self) -> str:
         """What is waited for, for the user."""
         minutes = int((time.monotonic() - self._began) / 60)
-        since = f" for {minutes} min" if minutes else ""
+        duration = f" for {minutes} min" if minutes else ""
         if self._store_away:
-            return f"for the store, which does not answer{since and ','}{since}"
-        return f"for another process ({self._who}){since and ','}{since}"
+            return f"for the store, which does not answer{duration and ','}{duration}"
+        return f"for another process ({self._who}){duration and ','}{duration}"
 
     def pause(self) -> None:
-        """Wait a little, and longer each time, as looking costs two requests."""
+        """Wait a little, and longer each time, because each check takes two requests."""
         time.sleep(self._pause)
         self._pause = min(self._pause * 1.3, HEARTBEAT_SECONDS, self._stale_after / 4)
 
@@ -255,7 +255,7 @@ def _write_quickly(url: str, content: bytes) -> None:
     from fsspec.asyn import sync
 
     fs, path = fsspec_at(url)
-    if fs.async_impl:  # bounded here, because clients wait for ever for the answer to `Expect: 100-continue`
+    if fs.async_impl:  # with a timeout, because clients wait forever for the answer to `Expect: 100-continue`
         sync(fs.loop, fs._pipe_file, path, content, timeout=BEAT_TIMEOUT_SECONDS)
     else:
         fs.pipe_file(path, content)
@@ -280,7 +280,7 @@ def _generations(store: Store, name: str) -> list[int]:
 
 
 def _read(store: Store, name: str, generation: int) -> dict[str, Any]:
-    """The record of a generation; empty if it was removed meanwhile or is torn, so its holder is unknown."""
+    """The record of a generation; empty, with an unknown holder, if it was just removed or is incomplete."""
     try:
         record = store.read_json(_url(store, name, generation))
     except ValueError:

@@ -1,4 +1,4 @@
-"""Write objects of any size to S3: parts that grow with the position, uploaded while the next ones are written.
+"""Write objects of any size to S3, in parts that grow with the position and are uploaded while the next is written.
 
 S3 accepts at most 10,000 parts per object, of 5 MiB to 5 GiB each, and 5 TiB in all. With parts of a fixed size either
 small objects would need much memory or large ones would have too many parts.
@@ -19,8 +19,8 @@ MIN_PART_BYTES = 8 << 20
 MAX_PART_BYTES = 5 << 30
 EQUAL_PARTS = 1_000  # parts of the first size, if nothing is known of the size of the object
 EQUAL_PARTS_IF_EXPECTED = 7_500  # enough for the expected size; the rest is for objects that turn out larger
-MAX_CONCURRENT_PARTS = 4  # parts of one object under way
-_in_flight = Budget(64 << 20)  # global: bytes of parts under way, of all objects that this process writes
+MAX_CONCURRENT_PARTS = 4  # parts of one object that are uploaded at a time
+_in_flight = Budget(64 << 20)  # global: limits the bytes of parts that this process uploads at a time
 
 
 def part_size(number: int, expected: int = 0) -> int:
@@ -34,11 +34,11 @@ def part_size(number: int, expected: int = 0) -> int:
     >>> part_size(1, expected=450 << 30) >> 20
     61
     """
-    first = max(MIN_PART_BYTES, -(-expected // EQUAL_PARTS_IF_EXPECTED))
+    first_size = max(MIN_PART_BYTES, -(-expected // EQUAL_PARTS_IF_EXPECTED))
     steady = EQUAL_PARTS_IF_EXPECTED if expected else EQUAL_PARTS
     growing = MAX_PARTS - steady
-    step = -(-2 * max(0, MAX_OBJECT_BYTES - MAX_PARTS * first) // growing**2)
-    return min(MAX_PART_BYTES, first + max(0, number - steady) * step)
+    step = -(-2 * max(0, MAX_OBJECT_BYTES - MAX_PARTS * first_size) // growing**2)
+    return min(MAX_PART_BYTES, first_size + max(0, number - steady) * step)
 
 
 class MultipartWriter:
@@ -62,17 +62,17 @@ class MultipartWriter:
 
     def write(self, data: Any) -> int:
         """Add bytes. Raises the error of a part that could not be uploaded."""
-        rest = memoryview(data).cast("B")
-        while rest:
+        remaining = memoryview(data).cast("B")
+        while remaining:
             space = self._size - len(self._part)
-            self._part += rest[:space]
-            rest = rest[space:]
+            self._part += remaining[:space]
+            remaining = remaining[space:]
             if len(self._part) == self._size:
                 self._send()
         return memoryview(data).nbytes
 
     def close(self) -> None:
-        """Upload what is left, and make the object appear."""
+        """Upload the last part, and make the object appear."""
         if not self._upload:
             self._call("put_object", Body=self._part)
         else:
@@ -86,7 +86,7 @@ class MultipartWriter:
         """Stop, and remove the parts from the server. Does not raise."""
         self._end()
         if self._upload:
-            with contextlib.suppress(Exception):  # an upload that is left there is found by gc
+            with contextlib.suppress(Exception):  # gc finds uploads that are left
                 self._call("abort_multipart_upload", **self._upload)
 
     def _send(self) -> None:
@@ -114,7 +114,7 @@ class MultipartWriter:
         try:
             self._call("complete_multipart_upload", MultipartUpload={"Parts": parts}, **self._upload)
         except Exception:
-            # A request whose answer was lost is repeated, and then the upload exists no more.
+            # A request whose answer was lost is repeated, although the upload does not exist any more.
             if not self._completed(parts):
                 raise
 

@@ -29,7 +29,7 @@ def plain_code(source: str) -> str:
         sheets = notebook.get("worksheets")
         cells = [sheet.get("cells") for sheet in sheets if isinstance(sheet, dict)] if isinstance(sheets, list) else []
         cells = [cell for listed in cells if isinstance(listed, list) for cell in listed]
-    if not isinstance(cells, list) or not cells:  # no notebook
+    if not isinstance(cells, list) or not cells:  # it is not a notebook
         return source
     code = (_cell(cell) for cell in cells if isinstance(cell, dict) and cell.get("cell_type") == "code")
     return "\n\n".join(text for text in code if text)

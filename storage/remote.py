@@ -58,7 +58,7 @@ def set_fsspec_defaults() -> None:
     """Set fsspec's defaults for S3 to the options of `configure`. Idempotent and cheap. Call before opening a URL."""
     from fsspec.config import conf
 
-    given: dict[str, Any] = {
+    values: dict[str, Any] = {
         "endpoint_url": _options.endpoint_url
         or os.environ.get("AWS_ENDPOINT_URL_S3")
         or os.environ.get("AWS_ENDPOINT_URL"),
@@ -66,10 +66,10 @@ def set_fsspec_defaults() -> None:
         "secret": _options.secret_access_key,
     }
     # Other processes write below the same root, so a cached listing would be out of date.
-    # A copy, because botocore changes the settings of retries.
+    # The settings are copied, because botocore changes the settings of retries.
     config = deepcopy(RETRYING_CLIENT if _options.patience >= 120 else {**RETRYING_CLIENT, **QUICK_CLIENT})
     options = {"config_kwargs": config, "use_listings_cache": False}
-    options |= {name: value for name, value in given.items() if value}
+    options |= {name: value for name, value in values.items() if value}
     for protocol in ("s3", "s3a"):
         conf[protocol] = {**conf.get(protocol, {}), **options}
 
@@ -99,9 +99,9 @@ def describe_error(error: BaseException) -> str:
 
 
 def remove_from_s3(fs: Any, path: str) -> None:
-    """Remove an object, and all objects below it, page by page. Nothing need be there.
+    """Remove an object, and all objects below it, page by page. They need not exist.
 
-    Raises `OSError` if the server keeps one of them, which `fs.rm` would not tell.
+    Raises `OSError` if the server does not remove one of them, which `fs.rm` would not report.
     """
     from competitions.preparing.archives.listing import s3_pages
 

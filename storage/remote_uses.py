@@ -1,6 +1,6 @@
-"""Who uses data in an object store: one small object per user, which is written again and again while the user lives.
+"""Uses of data in an object store: one small object per user, which is written repeatedly while the user lives.
 
-    <uses>/<id>.json    the user's process, and for how many seconds after it was written the use counts
+    <uses>/<id>.json    the user's process, and the number of seconds for which the use counts after it was written
 
 The age of an object is measured with the clock of the store: the clocks of the machines need not agree, and may be set.
 The use of a process on this machine that has ended counts no longer, except for a run that continues without it.
@@ -20,10 +20,10 @@ from storage.store import Store
 from storage.uses import Continuing
 
 RENEWAL_SECONDS = 600.0
-"""Seconds between two writings of an object."""
+"""Seconds between two writes of an object."""
 LIFETIME_SECONDS = 3600.0
-"""For how many seconds a use counts after it was written: a store may be away for most of that."""
-MAX_JOIN_SECONDS = 30.0  # seconds to wait for a writing that hangs
+"""A use counts for as many seconds after it was written. The store may be unavailable for most of that time."""
+MAX_JOIN_SECONDS = 30.0  # to wait for a write that hangs
 
 
 @contextlib.contextmanager
@@ -35,14 +35,13 @@ def use(
     Raises the store's error if the use cannot be recorded. Errors of renewals are ignored: a use lasts for several.
     """
     url = f"{folder}/{uuid.uuid4().hex}.json"
-    until = time.monotonic() + continuing.seconds if continuing else 0.0
+    continuing_until = time.monotonic() + continuing.seconds if continuing else 0.0
     ended = threading.Event()
 
     def record() -> None:
-        left = until - time.monotonic()
-        store.write_json(
-            url, {"holder": identity(), "seconds": max(LIFETIME_SECONDS, left), "continuing": max(0.0, left)}
-        )
+        seconds_left = continuing_until - time.monotonic()
+        seconds = max(LIFETIME_SECONDS, seconds_left)
+        store.write_json(url, {"holder": identity(), "seconds": seconds, "continuing": max(0.0, seconds_left)})
 
     def keep() -> None:
         while not ended.wait(beat):
@@ -77,7 +76,7 @@ def _lives(store: Store, url: str, now: float) -> bool:
         written = _written(store, url)
     except FileNotFoundError:  # it ended meanwhile
         return False
-    except ValueError:  # another program wrote the file, so it is no use
+    except ValueError:  # another program wrote the file, so it is not a use
         return False
     if record is None:
         return False
@@ -102,6 +101,6 @@ def _now(store: Store) -> float:
 def _written(store: Store, url: str) -> float:
     try:
         written: Any = store.top.fs.modified(store.top.path(store.relative(url)))
-    except NotImplementedError:  # no object is older than another there, so a use ends with its process only
+    except NotImplementedError:  # without times of objects, a use ends only with its process
         return 0.0
     return float(written.timestamp())

@@ -39,7 +39,7 @@ from storage.writers import MAX_BYTES_IN_FLIGHT, MAX_TRANSFERS, MAX_WHOLE_BYTES,
 VERSION = 1
 """Version of the layout of a store, see `Store.require_known_version`."""
 OPENING_SECONDS = 20.0
-"""For how long the opening of a store is tried: more than one 503 or reset, less than anybody watches."""
+"""Opening a store is retried for as long: enough for some 503s or resets, and short for a user who waits."""
 
 T = TypeVar("T")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
@@ -57,20 +57,20 @@ class InvalidJson(StoreError, ValueError):
 def root_url(text: str) -> str:
     """The root as a URL without a trailing slash, the same for all spellings of it. Plain paths become file:// URLs.
 
-    Raises `UserError` if no store can lie there.
+    Raises `UserError` if the URL cannot be that of a store.
     """
     root = absolute_url(text)
     # fsspec would take a URL with "::" for a chain of file systems, and would remove everything that matches a pattern.
     if local_path(root) is None and ("::" in root or _MAGIC & set(root)):
         raise UserError(f"store {text}: choose a URL without '::' and without any of * ? [ ]")
-    scheme, _, rest = root.partition("://")
-    if scheme in _BUCKETS and not rest.partition("/")[0]:
+    scheme, _, location = root.partition("://")
+    if scheme in _BUCKETS and not location.partition("/")[0]:
         raise UserError(f"store {text} names no bucket; write {scheme}://BUCKET/PREFIX")
     return root
 
 
 def is_page(relative: str) -> bool:
-    """Whether a file of the store is a page of ours. Everything else, whatever its name, may be an agent's.
+    """Whether a file of the store is a page that this program wrote. Any other file may come from an agent.
 
     >>> is_page("reports/a+b/report.html"), is_page("runs/a/digits/0/logs/report.html")
     (True, False)
@@ -79,7 +79,7 @@ def is_page(relative: str) -> bool:
 
 
 def browser_type(relative: str) -> str:
-    """The content type with which a browser gets a file of the store: it executes nothing that an agent left."""
+    """The content type of a file of the store for browsers, which must not execute files of agents."""
     return "text/html; charset=utf-8" if is_page(relative) else "text/plain; charset=utf-8"
 
 
@@ -137,7 +137,7 @@ class Store:
             ) from error
 
     def require_known_version(self) -> int | None:
-        """The version of the store; None if it does not say one, as before its first use.
+        """The version of the store; None if it states none, as before its first use.
 
         Raises `StoreError` if a newer version of mlebench has written it.
         """
@@ -206,8 +206,8 @@ class Store:
     def browser_url(self, url: str, seconds: int = 7 * 86400) -> str:
         """A URL of a file that a browser can open without credentials for a while: signed, for a store on S3.
 
-        Only a report is a page. Whatever else it is, a browser shows it as text, and saves it as a text file. Other
-        stores' URLs are returned unchanged. Seven days are the most that S3 accepts.
+        Only a report is served as a page. A browser shows any other file as text, and saves it as a text file. URLs of
+        other stores are returned unchanged. S3 accepts at most seven days.
         """
         if not self.root.startswith(("s3://", "s3a://")):
             return url
@@ -247,7 +247,7 @@ class Store:
             return json.loads(self.read(url))
         except FileNotFoundError:
             return None
-        except (ValueError, RecursionError, IsADirectoryError) as error:  # also deeper nested than Python can read
+        except (ValueError, RecursionError, IsADirectoryError) as error:  # RecursionError: nested too deeply for Python
             raise InvalidJson(f"{self.relative(url)} in {self.root} is not valid JSON: {error}") from error
 
     def write_json(self, url: str, value: Any) -> None:
@@ -293,7 +293,7 @@ class Store:
 
     def glob(self, pattern: str) -> list[str]:
         """Sorted URLs below the root that match."""
-        if self.top.local:  # here the root may have any characters, also those of a pattern
+        if self.top.local:  # a local root may have any characters, also those of a pattern
             paths: Iterable[str] = glob.iglob(pattern, root_dir=self.top.root, include_hidden=True)  # noqa: PTH207  # faster than Path.glob
         else:
             paths = self._matching(pattern)
@@ -311,8 +311,8 @@ class Store:
         """Paths of the files that match, from one flat listing: fsspec's `glob` lists each folder with a request."""
         parts = pattern.split("/")
         depth = next((number for number, part in enumerate(parts) if _MAGIC & set(part)), len(parts) - 1)
-        where, wanted = "/".join(parts[:depth]), parts[depth:]
+        where, patterns = "/".join(parts[:depth]), parts[depth:]
         for path, _ in files_below(self.top.fs, self.top.path(where)):
             names = path.split("/")
-            if len(names) == len(wanted) and all(map(fnmatch.fnmatchcase, names, wanted)):
+            if len(names) == len(patterns) and all(map(fnmatch.fnmatchcase, names, patterns)):
                 yield f"{where}/{path}"

@@ -1,7 +1,7 @@
 """Parquet tables below `tables/`, partitioned by run group. `storage.schemas` describes their columns.
 
-What providers, agents and other people's stores report ends in these tables. A value that does not fit the type of its
-column is therefore left out, with a warning: it costs neither its row nor those of other runs.
+These tables contain values that providers, agents and other people's stores report. A value that does not fit the type
+of its column is therefore replaced by null, with a warning: its row and those of other runs are still written.
 """
 
 from __future__ import annotations
@@ -101,23 +101,23 @@ def _read(store: Store, url: str, table: Table) -> pa.Table:
     if version > SCHEMA_VERSION:
         raise StoreError(f"{where} has schema version {version}; this version of mlebench reads up to {SCHEMA_VERSION}")
     schema = arrow_schema(table)
-    try:  # other programs may have written it anew, with other widths of types
+    try:  # another program may have rewritten the file, with other widths of types
         return rows.select(schema.names).cast(schema)
     except (KeyError, pa.ArrowException) as error:
         raise StoreError(f"{where} is damaged: its columns are not those of the table {table}") from error
 
 
-def _with_schema(frame: pd.DataFrame, table: Table, what: str) -> pa.Table:
+def _with_schema(frame: pd.DataFrame, table: Table, description: str) -> pa.Table:
     """The frame as an Arrow table with all columns of the schema."""
     import pyarrow as pa
 
     schema = arrow_schema(table)
     kinds = TABLES[table]
-    columns = {kind.name: _column(frame, schema.field(kind.name), what, finite=kind.finite) for kind in kinds}
+    columns = {kind.name: _column(frame, schema.field(kind.name), description, finite=kind.finite) for kind in kinds}
     return pa.table(columns, schema=schema)
 
 
-def _column(frame: pd.DataFrame, field: pa.Field, what: str, *, finite: bool) -> pa.Array:
+def _column(frame: pd.DataFrame, field: pa.Field, description: str, *, finite: bool) -> pa.Array:
     import pyarrow as pa
 
     if field.name not in frame:
@@ -125,9 +125,9 @@ def _column(frame: pd.DataFrame, field: pa.Field, what: str, *, finite: bool) ->
     unfit: list[Any] = []
     parts = _fitting(frame[field.name], partial(_converted, kind=field.type, finite=finite), unfit)
     if unfit:
-        many = "a value" if len(unfit) == 1 else f"{len(unfit):,} values"
-        shown = reprlib.repr(unfit[0])
-        _logger.warning("%s: column %s: %s left out, not %s: %s", what, field.name, many, field.type, shown)
+        amount = "a value" if len(unfit) == 1 else f"{len(unfit):,} values"
+        example = reprlib.repr(unfit[0])
+        _logger.warning("%s: column %s: %s left out, not %s: %s", description, field.name, amount, field.type, example)
     return parts[0] if len(parts) == 1 else pa.concat_arrays(parts)
 
 
@@ -151,11 +151,11 @@ def _converted(values: pd.Series[Any], *, kind: pa.DataType, finite: bool) -> pa
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if pa.types.is_timestamp(kind):  # or ISO texts
+    if pa.types.is_timestamp(kind):  # values may be ISO texts
         values = pd.to_datetime(values, utc=True, format="ISO8601").astype("datetime64[us, UTC]")
     try:
         array = pa.array(values, from_pandas=True)
-    except UnicodeEncodeError:  # lone surrogates, as in names of files that are not UTF-8
+    except UnicodeEncodeError:  # lone surrogates, for example in names of files that are not UTF-8
         array = pa.array(values.map(_encodable), from_pandas=True)
     no_text = pa.types.is_string(kind) and array.type not in (pa.string(), pa.large_string(), pa.null())
     if no_text or (pa.types.is_temporal(array.type) and not pa.types.is_timestamp(kind)):
@@ -167,5 +167,5 @@ def _converted(values: pd.Series[Any], *, kind: pa.DataType, finite: bool) -> pa
 
 
 def _encodable(value: Any) -> Any:
-    """Text with lone surrogates escaped; other values as they are."""
+    """Text with lone surrogates escaped; other values unchanged."""
     return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value

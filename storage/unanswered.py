@@ -6,6 +6,6 @@ from botocore.exceptions import ConnectionError, ReadTimeoutError
 
 
 class Unanswered(ConnectionError):
-    """The server did not answer in time. botocore tries it again; s3fs, unlike `ReadTimeoutError`, does not."""
+    """The server did not answer in time. botocore retries the request; s3fs does not, unlike for `ReadTimeoutError`."""
 
     fmt = ReadTimeoutError.fmt

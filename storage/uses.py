@@ -1,12 +1,12 @@
-"""Who uses a folder of data: one file per user, locked while the user's process is alive.
+"""Uses of a folder of data: one file per user, locked while the user's process is alive.
 
     <uses>/<id>.json   locked (flock) by the process that uses the data; says what continues without that process
 
-The kernel releases the lock when the process ends, however it ends. So a use does not outlive its process, whether that
-was killed or the machine restarted, and processes in different containers see each other. A run in a container goes on
-when its orchestrator is killed. Its use therefore names the work directory of the run and the time at which the run has
-ended at the latest, and counts until the directory is removed, the time has come, or the machine was restarted. On the
-same machine the time since its start is compared, so that setting the clock ends no use.
+The kernel releases the lock when the process ends, however it ends. A use therefore does not outlive its process,
+whether that was killed or the machine restarted, and processes in different containers see each other's uses. A run in
+a container continues when its orchestrator is killed. Its use therefore names the work directory of the run and the
+latest time at which the run ends, and counts until the directory is removed, the time is reached, or the machine was
+restarted. On the same machine the time since its start is compared, so that setting the clock does not end a use.
 """
 
 from __future__ import annotations
@@ -34,21 +34,21 @@ class Continuing:
     workdir: Path
     """The work directory of the run, on this machine. It is removed when the files of the run are stored."""
     seconds: float
-    """How long the run takes at most, from now."""
+    """The maximum time until the run ends, from now."""
 
 
 @contextlib.contextmanager
 def use(folder: Path, continuing: Continuing | None = None) -> Iterator[None]:
     """Count as a user in `folder`, which is created, during the block; `continuing` counts if this process is killed.
 
-    The caller excludes that the data are removed at the same time, with a lock of its own.
+    The caller prevents, with a lock of its own, that the data are removed at the same time.
     """
     path = folder / f"{uuid.uuid4().hex}.json"
     draft = path.with_suffix(".draft")
     lock = _locked_draft(draft)  # before others can see it
     try:
         draft.write_text(plain_json.dumps(_record(continuing)))
-        draft.chmod(0o644)  # other users may look whether it is locked
+        draft.chmod(0o644)  # other users may check whether it is locked
         draft.rename(path)
         yield
     finally:
@@ -61,7 +61,7 @@ def use(folder: Path, continuing: Continuing | None = None) -> Iterator[None]:
 def in_use(folder: Path, shared: bool = False) -> bool:
     """Whether anybody uses the data. Files of users that are gone are removed. A missing folder has no users.
 
-    `shared` says that several machines share the folder: a run of another boot may then go on on another machine.
+    `shared` says that several machines share the folder: a run of another boot may then continue on another machine.
     """
     living = [path for path in _users(folder) if _lives(path, shared)]
     if not living:
@@ -103,7 +103,7 @@ def _record(continuing: Continuing | None) -> dict[str, Any]:
 
 
 def _uptime() -> float | None:
-    """Seconds since the machine was started, which setting the clock does not change; None where it is not known."""
+    """Seconds since the machine was started, which setting the clock does not change; None if unknown."""
     clock = getattr(time, "CLOCK_BOOTTIME", None)
     return time.clock_gettime(clock) if clock is not None and boot_id() else None
 
@@ -127,13 +127,13 @@ def _lives(path: Path, shared: bool) -> bool:
 
 def _continues(record: dict[str, Any], shared: bool) -> bool:
     """Whether a run continues without the process that started it."""
-    here, uptime = record.get("boot", boot_id()) == boot_id(), _uptime()
-    if here and uptime is not None and "until_uptime" in record:
+    same_boot, uptime = record.get("boot", boot_id()) == boot_id(), _uptime()
+    if same_boot and uptime is not None and "until_uptime" in record:
         over = record["until_uptime"] <= uptime
     else:
         over = (record.get("until") or 0) <= time.time()
     if over:
         return False
-    if not here:
+    if not same_boot:
         return shared
     return "workdir" in record and Path(record["workdir"]).is_dir()

@@ -29,11 +29,11 @@ MAX_WHOLE_BYTES = 16 << 20
 MAX_BYTES_IN_FLIGHT = 64 << 20
 """Maximum number of bytes of such files that are being uploaded at a time."""
 MAX_TRANSFERS = 32
-"""Maximum number of files that are being uploaded or fetched at a time; mostly they wait for the server."""
+"""Maximum number of files that are uploaded or fetched at a time; most of the time they wait for the server."""
 
 
 class StoreError(UserError):
-    """The store cannot be reached or written to. Its kind in the table of causes is that of the error behind it."""
+    """The store cannot be reached or written to. Its kind in the table of causes is that of its cause."""
 
 
 class Written(NamedTuple):
@@ -47,7 +47,7 @@ class Written(NamedTuple):
 def read_whole(fs: Any, path: str) -> bytes:
     """The content of a file. Raises `FileNotFoundError`.
 
-    One request on S3, for which s3fs would otherwise ask for the size first, and list the folder if there is no file.
+    On S3 this takes one request. By default, s3fs would request the size first, and list the folder of a missing file.
     """
     content: bytes = fs.cat_file(path, max_concurrency=1) if "s3" in fs.protocol else fs.cat_file(path)
     return content
@@ -110,7 +110,7 @@ class Destination:
 
     def draft(self, path: str) -> str:
         """A temporary name for a file that will be moved to `path`, unique across threads, processes and machines."""
-        # Not the file's own name with a suffix, which may be too long; hidden, so that it is no part of a table.
+        # The name of the file with a suffix may be too long. The draft is hidden, so that it is not part of a table.
         draft = f"{self.drafts or path.rpartition('/')[0]}/.{secrets.token_hex(6)}.partial"
         self.make_folder(draft)
         return draft
@@ -189,7 +189,7 @@ class Destination:
         return _hashed(data, md5)
 
     def sync(self) -> None:
-        """Have everything that this host has written here reach the disk; what an object store has shown is stored."""
+        """Flush everything that this host has written here to the disk. Object stores need no flush."""
         if self.local:
             with contextlib.suppress(FileNotFoundError):  # nothing was written yet
                 sync_file_system(self.root)
@@ -229,7 +229,7 @@ class Destination:
         return hasher.written()
 
     def take(self, name: str, source: str) -> None:
-        """Give a file of the same file system a second name, or copy it there, without its bytes passing through here.
+        """Give a file of the same file system a second name, or copy it on the server, without reading its bytes here.
 
         `source` is a path on the file system. Raises `FileNotFoundError`.
         """
@@ -245,13 +245,13 @@ class Destination:
 
 
 def _make_folders(folder: str) -> None:
-    """Create a folder and those above it, unless they exist. The one above is usually there."""
+    """Create a folder and its parents, unless they exist. The parent usually exists."""
     try:
         os.mkdir(folder)  # noqa: PTH102
     except FileExistsError:
         if not os.path.isdir(folder):  # noqa: PTH112
             raise
-    except OSError:  # some systems have another error than EEXIST for what exists, such as EROFS
+    except OSError:  # for existing folders, some systems have another error than EEXIST, such as EROFS
         os.makedirs(folder, exist_ok=True)  # noqa: PTH103
 
 
@@ -262,15 +262,15 @@ def _write_new(path: str, data: bytes) -> bool:
     except FileExistsError:
         return False
     try:
-        whole = os.write(descriptor, data) == len(data)
+        is_complete = os.write(descriptor, data) == len(data)
     except BaseException:
         os.unlink(path)  # noqa: PTH108
         raise
     finally:
         os.close(descriptor)
-    if not whole:
+    if not is_complete:
         os.unlink(path)  # noqa: PTH108
-    return whole
+    return is_complete
 
 
 def _hashed(data: bytes | memoryview, md5: bool) -> Written:

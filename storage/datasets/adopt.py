@@ -101,13 +101,13 @@ def adopt(
     rows = ((file.part, file.path, file.bytes, file.mtime_ns) for file in files)
     recipe = Recipe(EDITION, content_key_of_rows(str(folder.resolve()), rows), ADOPTED, {})
     keyed = Dataset(EDITION, competition.id, recipe.key)
-    with lease(store, prepare_lease(dataset)) as held:
+    with lease(store, prepare_lease(dataset)) as preparing_lease:
         if find(store, keyed) is None:
             destination = Destination(store.prepared(keyed), DRAFTS)
             done = list(_written(destination, folder, files, competition, link, on_progress))
             _write_texts(destination, folder, competition)
-            assert held is not None  # it waits
-            held.require_held()
+            assert preparing_lease is not None  # it waits
+            preparing_lease.require_held()
             job = Job(competition.id, str(folder), store.prepared(keyed), EDITION, key=recipe.key, recipe=recipe)
             commit(destination, manifest_of([table_of(columns_of(done))]), job)
         if read_current(store, dataset).dataset != keyed:
@@ -119,7 +119,7 @@ def adopt(
 def list_files(folder: Path) -> list[FoundFile]:
     """All files of both parts, sorted by part and path, without descriptions. Links to files and folders are followed.
 
-    Raises `UserError` for a link that leads nowhere or in a circle, and for what is neither a file nor a folder.
+    Raises `UserError` for a link without a target or in a circle, and for anything that is neither a file nor a folder.
     """
     return sorted(
         (file for part in PARTS for file in _below(folder / part, part, "", ())),
@@ -127,9 +127,9 @@ def list_files(folder: Path) -> list[FoundFile]:
     )
 
 
-def _below(folder: Path, part: str, prefix: str, above: tuple[str, ...]) -> Iterator[FoundFile]:
-    here = os.path.realpath(folder)
-    if here in above:
+def _below(folder: Path, part: str, prefix: str, ancestors: tuple[str, ...]) -> Iterator[FoundFile]:
+    real_folder = os.path.realpath(folder)
+    if real_folder in ancestors:
         raise UserError(f"{folder} is a link to a folder that contains it")
     try:
         entries = list(os.scandir(folder))
@@ -137,7 +137,7 @@ def _below(folder: Path, part: str, prefix: str, above: tuple[str, ...]) -> Iter
         return
     for entry in entries:
         if entry.is_dir():
-            yield from _below(folder / entry.name, part, f"{prefix}{entry.name}/", (*above, here))
+            yield from _below(folder / entry.name, part, f"{prefix}{entry.name}/", (*ancestors, real_folder))
         elif entry.is_file():
             if (part, prefix + entry.name) != ("public", DESCRIPTION):
                 status = entry.stat()
@@ -148,11 +148,11 @@ def _below(folder: Path, part: str, prefix: str, above: tuple[str, ...]) -> Iter
 
 def require_complete(files: list[FoundFile], competition: Competition, folder: Path) -> None:
     """Require both parts, and every file that has a published MD5. Raises `UserError` naming what is missing."""
-    there = {f"{file.part}/{file.path}" for file in files}
+    present = {f"{file.part}/{file.path}" for file in files}
     parts = [part for part in PARTS if any(file.part == part for file in files)]
     missing = [f"{part}/" for part in PARTS if part not in parts]
     expected = competition.facts.checksums.prepared
-    missing += sorted(path for path in expected if path.split("/")[0] in parts and path not in there)
+    missing += sorted(path for path in expected if path.split("/")[0] in parts and path not in present)
     if missing:
         raise UserError(f"{listed(missing)} missing in {folder}")
 
@@ -188,10 +188,10 @@ def _written(
 
     calls = ((min(file.bytes, BLOCK_BYTES), partial(write, file)) for file in files)
     written = bounded_map(calls, count=MAX_READERS if destination.local else MAX_TRANSFERS, total=MAX_BYTES_IN_FLIGHT)
-    for file, one in zip(files, written, strict=True):
-        count, size = count + 1, size + one.bytes
+    for file, hashes in zip(files, written, strict=True):
+        count, size = count + 1, size + hashes.bytes
         on_progress(Progress(count, len(files), size, total))
-        yield Done(file.part, file.path, *one, "adopted")
+        yield Done(file.part, file.path, *hashes, "adopted")
 
 
 def _write_texts(destination: Destination, folder: Path, competition: Competition) -> None:

@@ -35,7 +35,7 @@ Add = Callable[[str, Iterable[Buffer]], object]
 
 
 class Begun:
-    """An archive that has what is read in any order: `add` takes the rest, and then there is `written`."""
+    """An archive with all members that can be read in any order. `add` adds the others; `written` is set at the end."""
 
     def __init__(self, add: Add) -> None:
         self.add = add
@@ -45,11 +45,11 @@ class Begun:
 def build(name: str, archive: Archive, download: Download, destination: Destination, md5: bool = False) -> Written:
     """Write the archive to `name` below `destination`, reading each member once."""
     containers = Containers(download)
-    with begun(name, archive, containers, destination, md5) as made:
-        for label, takers in takers_of(archive, made, containers).items():
+    with begun(name, archive, containers, destination, md5) as begun_archive:
+        for label, takers in takers_of(archive, begun_archive, containers).items():
             for _ in Passing(containers[label], takers).stream(()):
                 pass
-    return made.written
+    return begun_archive.written
 
 
 def begun(
@@ -57,7 +57,7 @@ def begun(
 ) -> contextlib.AbstractContextManager[Begun]:
     """Begin to write the archive to `name` below `destination`. It is complete when the context ends without an error.
 
-    Missing are members of sequential archives (`takers_of`), which are added as they come.
+    Members of sequential archives (`takers_of`) are still missing, and are added in the order in which they are read.
     """
     of_kind = {"zip": _begun_zip, "tar": _begun_tar, "7z": _begun_7z}[archive.kind]
     return of_kind(name, archive, containers, destination, md5)
@@ -67,17 +67,17 @@ Takers = dict[str, list[Callable[[Iterable[Buffer]], object]]]
 """What takes the bytes of a member, by its name."""
 
 
-def takers_of(archive: Archive, made: Begun, containers: Containers) -> dict[str, Takers]:
+def takers_of(archive: Archive, begun_archive: Begun, containers: Containers) -> dict[str, Takers]:
     """The members of sequential archives that an archive takes, by archive."""
     takers: dict[str, Takers] = defaultdict(lambda: defaultdict(list))
     for name, entry in archive.entries:
         if isinstance(entry, Member) and not containers[entry.archive].random_access:
-            takers[entry.archive][entry.name].append(partial(made.add, name))
+            takers[entry.archive][entry.name].append(partial(begun_archive.add, name))
     return takers
 
 
 class Passing:
-    """A sequential archive, of which others take members as they pass while it is streamed."""
+    """A sequential archive that, while it is streamed, passes members to the archives that take them."""
 
     random_access = False
 
@@ -86,21 +86,21 @@ class Passing:
 
     @property
     def sizes(self) -> Mapping[str, int]:
-        """Those of the archive."""
+        """The sizes of the archive."""
         return self._container.sizes
 
     def open(self, name: str) -> IO[bytes]:
-        """A file alone."""
+        """A stream of a single file."""
         return self._container.open(name)
 
     def stream(self, names: Iterable[str]) -> Iterator[tuple[str, IO[bytes]]]:
-        """Yield the named files in storage order. The stream has to be read to its end for those who take members."""
-        wanted = set(names)
-        for member, file in self._container.stream(wanted | self._takers.keys()):
+        """Yield the named files in storage order. Read it to the end, so that other archives get their members."""
+        requested = set(names)
+        for member, file in self._container.stream(requested | self._takers.keys()):
             takers = self._takers.get(member, [])
             if not takers:
                 yield member, file
-            elif len(takers) == 1 and member not in wanted:
+            elif len(takers) == 1 and member not in requested:
                 takers[0](_pieces(file))
             else:
                 with tempfile.SpooledTemporaryFile(MAX_MEMORY_BYTES, prefix="mlebench-member-") as again:
@@ -108,7 +108,7 @@ class Passing:
                     for take in takers:
                         again.seek(0)
                         take(_pieces(again))
-                    if member in wanted:
+                    if member in requested:
                         again.seek(0)
                         yield member, again
 
@@ -119,17 +119,17 @@ def _begun_zip(
 ) -> Iterator[Begun]:
     with destination.open(target, md5, _size(archive)) as sink:
         writer = ZipWriter(sink)
-        made = Begun(partial(_add, writer, archive))
+        begun_archive = Begun(partial(_add, writer, archive))
         try:
             for folder in archive.folders:
                 writer.add_folder(folder)
-            _add_all(made, archive, containers)
-            yield made
+            _add_all(begun_archive, archive, containers)
+            yield begun_archive
         except BaseException:
             writer.abandon()
             raise
         writer.close()
-    made.written = sink.written()
+    begun_archive.written = sink.written()
 
 
 def _add(writer: ZipWriter, archive: Archive, name: str, content: Iterable[Buffer]) -> None:
@@ -149,20 +149,20 @@ class _Stored:
         return self.pieces
 
 
-def _add_all(made: Begun, archive: Archive, containers: Containers) -> None:
-    """Add the entries in their order, but for members of sequential archives."""
+def _add_all(begun_archive: Begun, archive: Archive, containers: Containers) -> None:
+    """Add the entries in their order, except members of sequential archives."""
     for name, entry in archive.entries:
         if isinstance(entry, Content):
-            made.add(name, entry.pieces())
+            begun_archive.add(name, entry.pieces())
             continue
         container = containers[entry.archive]
         if not container.random_access:
             continue
         if _can_copy_compressed(container, entry.name, archive):
-            made.add(name, _Stored(container, entry.name))
+            begun_archive.add(name, _Stored(container, entry.name))
         else:
             with container.open(entry.name) as file:
-                made.add(name, _pieces(file))
+                begun_archive.add(name, _pieces(file))
 
 
 class Containers(dict[str, Container]):
@@ -173,8 +173,8 @@ class Containers(dict[str, Container]):
         self._download = download
 
     def __missing__(self, label: str) -> Container:
-        made = label.startswith(MADE)
-        self[label] = _open_made(label.removeprefix(MADE)) if made else self._download.view(label).container
+        is_made = label.startswith(MADE)
+        self[label] = _open_made(label.removeprefix(MADE)) if is_made else self._download.view(label).container
         return self[label]
 
 
@@ -203,8 +203,8 @@ def _begun_tar(
 ) -> Iterator[Begun]:
     """Write a reproducible uncompressed tar archive: members sorted by name, without times and owners.
 
-    It is written from front to back. Only if a member is in a sequential source such as a .tar.gz, which is read once
-    in its own order, members are written to computed offsets of a local file first.
+    It is written from front to back. If a member is in a sequential source such as a .tar.gz, which is read once in its
+    own order, members are first written to computed offsets of a local file.
     """
     if not archive.portable:
         raise TypeError(f"{target}: tar archives can only contain members")
@@ -217,13 +217,13 @@ def _begun_tar(
     if all(containers[label].random_access for label in {entry.archive for entry in members.values()}):
         with destination.open(target, md5, _size(archive)) as sink:
             buffered = io.BufferedWriter(sink, BLOCK_BYTES)  # combines small members into large writes
-            made = Begun(lambda name, pieces: _write_tar_member(buffered, name, members[name], pieces))
-            _add_all(made, ordered, containers)
-            yield made
+            begun_archive = Begun(lambda name, pieces: _write_tar_member(buffered, name, members[name], pieces))
+            _add_all(begun_archive, ordered, containers)
+            yield begun_archive
             buffered.write(bytes(_tar_size(end) - end))
             buffered.flush()
             buffered.detach()
-        made.written = sink.written()
+        begun_archive.written = sink.written()
         return
     with tempfile.TemporaryDirectory(prefix="mlebench-tar-", dir=_scratch(destination)) as scratch:
         path = Path(scratch) / "out.tar"
@@ -234,10 +234,10 @@ def _begun_tar(
                 file.seek(offsets[name])
                 _write_tar_member(file, name, members[name], pieces)
 
-            made = Begun(add)
-            _add_all(made, ordered, containers)
-            yield made
-        made.written = destination.move(target, str(path), md5)
+            begun_archive = Begun(add)
+            _add_all(begun_archive, ordered, containers)
+            yield begun_archive
+        begun_archive.written = destination.move(target, str(path), md5)
 
 
 def _write_tar_member(file: IO[bytes], name: str, member: Member, pieces: Iterable[Buffer]) -> None:
@@ -256,7 +256,7 @@ def _tar_header(name: str, member: Member) -> bytes:
 
 
 def _tar_size(end: int) -> int:
-    """Size of an archive of which the last member ends at `end`."""
+    """Size of an archive whose last member ends at `end`."""
     return -(-(end + 2 * tarfile.BLOCKSIZE) // tarfile.RECORDSIZE) * tarfile.RECORDSIZE
 
 
@@ -280,19 +280,19 @@ def _begun_7z(
                 writer.write(member, name)
                 member.unlink()
 
-            made = Begun(add)
-            _add_all(made, archive, containers)
-            yield made
-        made.written = destination.move(target, str(path), md5)
+            begun_archive = Begun(add)
+            _add_all(begun_archive, archive, containers)
+            yield begun_archive
+        begun_archive.written = destination.move(target, str(path), md5)
 
 
 def _size(archive: Archive) -> int:
-    """The likely number of bytes of an archive: the sum of its members, as most of them do not compress."""
+    """The likely number of bytes of an archive: the sum of its members, because most of them do not compress."""
     return sum(getattr(entry, "size", 0) for _, entry in archive.entries)
 
 
 def _scratch(destination: Destination) -> str | None:
-    """Folder for large temporary files, next to a local destination: the system's may be a small memory disk."""
+    """Folder for large temporary files, next to a local destination: that of the system may be in memory."""
     if not destination.local:
         return None
     folder = destination.drafts or destination.root

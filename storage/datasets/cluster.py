@@ -34,7 +34,7 @@ class ClusterError(UserError):
 def worker_memory(workers: int, memory: int) -> int:
     """Memory limit of each of `workers` processes on a machine with `memory` bytes, in bytes.
 
-    An equal share, but enough for a prepare.py if the machine has as much. Chunks need little, and how many processes
+    It is an equal share, but enough for a prepare.py if the machine has it. Chunks need little, and how many processes
     run a prepare.py at the same time is limited separately, so the sum may exceed the memory of the machine.
 
     >>> worker_memory(2, 64 << 30) >> 30, worker_memory(16, 32 << 30) >> 30, worker_memory(4, 3 << 30) >> 30
@@ -55,7 +55,7 @@ def cluster(
 ) -> Iterator[str]:
     """Yield the address of a scheduler: `address`, or that of a local cluster with `workers` processes for the block.
 
-    Only this process can use the local cluster: the certificate that it asks for is nowhere else.
+    Only this process can use the local cluster, because no other process has its certificate.
 
     Args:
         address: address of an existing scheduler.
@@ -131,9 +131,9 @@ def _set_up(client: Any, plugin: Any) -> None:
         client.register_plugin(plugin)
     except UserError:
         raise
-    except Exception as error:  # of any type: it was raised by a worker with any code
+    except Exception as error:  # errors of any type: a worker with any code raised it
         if cause_of(error).kind == "scheduler":
-            return  # a worker that ends just now; the others set themselves up with their first task
+            return  # a worker is just ending; the others are set up with their first task
         text = (str(error).splitlines() or [type(error).__name__])[0]
         raise ClusterError(
             f"a Dask worker cannot be set up ({text}); restart the workers with this process's installation"
@@ -162,7 +162,7 @@ def connect(address: str) -> Any:
     """A `distributed.Client` of a scheduler, also of a local cluster of this process.
 
     Raises:
-        ClusterError: no scheduler answers there.
+        ClusterError: no scheduler answers at the address.
     """
     from distributed import Client
 
@@ -184,7 +184,7 @@ def _call(packed: bytes) -> Any:
 
 
 class _Watch:
-    """Notices that a scheduler has no workers: it would wait for some without a message."""
+    """Notices that a scheduler has no workers, because the scheduler waits for them without a message."""
 
     def __init__(self, client: Any, executor: DaskExecutor, resources: Mapping[str, float] | None) -> None:
         self._client, self._executor, self._resources = client, executor, resources or {}
@@ -192,7 +192,7 @@ class _Watch:
         self._next = time.monotonic() + POLL_SECONDS
 
     def look(self) -> None:
-        """Say that there are no workers, once a minute. Raises `ClusterError` when it has lasted too long."""
+        """Report once a minute that there are no workers. Raises `ClusterError` after too long a time."""
         now = time.monotonic()
         if now < self._next:
             return
@@ -212,7 +212,7 @@ class _Watch:
             self._executor.on_wait(f"for Dask workers at {address}; giving up in {(patience - gone) / 60:.0f} min")
 
     def _workers(self) -> int:
-        """How many workers could do the work; 0 if the scheduler does not answer."""
+        """The number of workers that could do the work; 0 if the scheduler does not answer."""
         try:
             info = self._client.sync(self._client.scheduler.identity, n_workers=-1, callback_timeout=10)
         except (OSError, TimeoutError):
@@ -306,7 +306,7 @@ class DaskExecutor:
 
 
 def _offered(client: Any, resource: str) -> bool:
-    """Whether a worker offers the resource. A task that asks for one that no worker offers would wait for ever."""
+    """Whether a worker offers the resource. A task that requires a resource of no worker would wait forever."""
     from storage.datasets.workers import DECLARING_BYTES
 
     workers = client.scheduler_info(n_workers=-1)["workers"].values()

@@ -1,4 +1,4 @@
-"""Who may use a Dask cluster: the certificate of its connections, and the login of its dashboard.
+"""Access to a Dask cluster: the certificate of its connections, and the login of its dashboard.
 
 Schedulers and workers run the code of everybody who connects. Scheduler, workers and clients of a cluster have one
 certificate, which is its own authority, and its key. A program with the key is a client, so the key is the login of the
@@ -43,7 +43,7 @@ def certificate_security(path: Path) -> Any:
 
 
 class _Guarded(HTTPServerConnectionDelegate):
-    """Tornado's application, asked only what comes with the login, from pages and to names of this machine."""
+    """Tornado's application behind checks of the login, of the host name, and of the page that sends a request."""
 
     def __init__(self, server: Any, credential: str, further: Iterable[str]) -> None:
         self._app, self._credential, self._known = server.request_callback, credential, names(server.port, further)
@@ -52,7 +52,7 @@ class _Guarded(HTTPServerConnectionDelegate):
         return _Request(self, self._app.start_request(server_conn, request_conn), request_conn)
 
     def refusal(self, start: Any, headers: HTTPHeaders) -> tuple[int, str] | None:
-        """The status and the reason with which a request is refused; None: it is answered."""
+        """The status and the reason with which a request is refused; None if it is answered."""
         if reason := refusal(start.method, headers.get_all(), self._known):
             return 403, f"This request is refused: {reason}.\n"
         if start.path == "/health" or authorized(headers.get("Authorization"), self._credential):
@@ -68,10 +68,10 @@ class _Request(HTTPMessageDelegate):
         refused = self._guard.refusal(start_line, headers)
         if refused is None:
             return self._app.headers_received(start_line, headers)
-        self._app = HTTPMessageDelegate()  # takes the rest, and does nothing
+        self._app = HTTPMessageDelegate()  # receives the body, and does nothing
         status, reason = refused
-        more = {"WWW-Authenticate": 'Basic realm="mlebench"'} if status == 401 else {}
-        answer = HTTPHeaders({"Content-Type": "text/plain", "Content-Length": str(len(reason)), **more})
+        authentication = {"WWW-Authenticate": 'Basic realm="mlebench"'} if status == 401 else {}
+        answer = HTTPHeaders({"Content-Type": "text/plain", "Content-Length": str(len(reason)), **authentication})
         self._connection.write_headers(ResponseStartLine("HTTP/1.1", status, ""), answer, reason.encode())
         self._connection.finish()
         return None
@@ -87,11 +87,11 @@ class _Request(HTTPMessageDelegate):
 
 
 def guard_dashboard(scheduler: Any, credential: str, further: Iterable[str] = ()) -> None:
-    """Have the HTTP server of a scheduler ask for a login USER:PASSWORD, except when it is asked whether it lives.
+    """Make the HTTP server of a scheduler require the login USER:PASSWORD, except for health checks.
 
     Args:
         scheduler: a `distributed.Scheduler` that has begun to listen.
         credential: the login.
-        further: names besides those of the loopback that lead to it, NAME or NAME:PORT.
+        further: other names of the server than those of the loopback, NAME or NAME:PORT.
     """
     scheduler.http_server.request_callback = _Guarded(scheduler.http_server, credential, further)

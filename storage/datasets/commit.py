@@ -59,7 +59,7 @@ def commit(
     }
     destination.write(MARKER, [plain_json.dumps(marker).encode()])
     if job.key:
-        destination.sync()  # what the dataset was made of may be removed after this
+        destination.sync()  # the source of the dataset may be removed after this
 
 
 def bytes_of(rows: pa.Table) -> int:

@@ -1,4 +1,4 @@
-"""Which of a competition's prepared datasets is current, and which recipes are known to make it.
+"""The current one of a competition's prepared datasets, and the recipes that are known to make it.
 
     prepared/<edition>/<id>/<key>/commit.json    the commit marker of a dataset
     prepared/<edition>/<id>/current.json         the key of the current one, and the recipes of all that are known;
@@ -45,11 +45,11 @@ class Current:
 
     def key_of(self, recipe: Recipe) -> str:
         """The key of the dataset that a recipe makes: its own, or that of a dataset that it was proven to make."""
-        return next((key for known, key in self.recipes if known == recipe), recipe.key)
+        return next((key for known_recipe, key in self.recipes if known_recipe == recipe), recipe.key)
 
     def own_recipes(self, key: str | None) -> list[Recipe]:
         """The recipes that are known to make the dataset with that key."""
-        return [recipe for recipe, known in self.recipes if known == key]
+        return [recipe for recipe, recipe_key in self.recipes if recipe_key == key]
 
     def state(self, recipe: Recipe) -> State:
         """How the current dataset compares with what `recipe` makes."""
@@ -57,10 +57,11 @@ class Current:
             return "missing"
         if self.key_of(recipe) == self.dataset.key:
             return "same"
-        own = self.own_recipes(self.dataset.key)
+        own_recipes = self.own_recipes(self.dataset.key)
         # The files of another edition are those of this one only as long as the recipe says so.
-        comparable = [known for known in own if known.edition in (recipe.edition, self.dataset.edition)]
-        return "other code" if not own or any(map(recipe.same_inputs, comparable)) else "other inputs"
+        editions = recipe.edition, self.dataset.edition
+        comparable = [own_recipe for own_recipe in own_recipes if own_recipe.edition in editions]
+        return "other code" if not own_recipes or any(map(recipe.same_inputs, comparable)) else "other inputs"
 
     @property
     def adopted(self) -> bool:
@@ -91,7 +92,7 @@ def read_current(store: Store, dataset: Dataset) -> Current:
 def find(store: Store, dataset: Dataset) -> Dataset | None:
     """The committed dataset with the key of `dataset`, or without one the current dataset; None if there is none.
 
-    One that lies in the folder of another edition is found too: keys depend on the edition of the files.
+    A dataset in the folder of another edition is found too, because keys depend on the edition of the files.
     """
     if dataset.key is None:
         return read_current(store, dataset).dataset
@@ -103,7 +104,7 @@ def find(store: Store, dataset: Dataset) -> Dataset | None:
 
 
 def require(store: Store, dataset: Dataset) -> Dataset:
-    """As `find`. Raises `UserError` if there is no such dataset."""
+    """Like `find`, but raises `UserError` if there is no such dataset."""
     committed = find(store, dataset)
     if committed is None:
         if dataset.key:
@@ -122,20 +123,20 @@ def not_prepared(store: Store, dataset: Dataset) -> UserError:
 
 def make_current(store: Store, dataset: Dataset, recipe: Recipe | None = None) -> None:
     """Make a committed dataset the current one, and note that `recipe` makes it. Hold the lease for preparing it."""
-    known = read_current(store, dataset)
+    current = read_current(store, dataset)
     shared = keys_of_shared(store, dataset)
-    if known.dataset and known.dataset.files_of:  # what is known of the files of the other edition is noted there
-        known = Current(None)
-    recipes = [(known_recipe, key) for known_recipe, key in known.recipes if known_recipe != recipe]
+    if current.dataset and current.dataset.files_of:  # the recipes of these files are recorded in the other edition
+        current = Current(None)
+    recipes = [(known_recipe, key) for known_recipe, key in current.recipes if known_recipe != recipe]
     if recipe is not None:
         recipes.append((recipe, str(dataset.key)))
-    if known.dataset == dataset and recipes == list(known.recipes) and recipe is not None:
+    if current.dataset == dataset and recipes == list(current.recipes) and recipe is not None:
         return
     write_current(store, Current(dataset, tuple(recipes)), dataset, shared)
 
 
 def share(store: Store, dataset: Dataset, edition: Edition) -> None:
-    """Let the files of another edition be those of the edition that `dataset` names; datasets of its own are old then.
+    """Record that the edition that `dataset` names has the files of another edition; its own datasets are old then.
 
     Hold the lease for preparing `dataset`.
     """
@@ -148,25 +149,28 @@ def share(store: Store, dataset: Dataset, edition: Edition) -> None:
 def keys_of_shared(store: Store, dataset: Dataset) -> set[str]:
     """Keys of datasets of other editions that were, or are, those of the edition that `dataset` names, as far as known.
 
-    Runs of this edition may have been made on them, also after it has files of its own.
+    Runs of this edition may have used them, also if the edition has files of its own now.
     """
     record: dict[str, Any] = store.read_json(current_url(store, dataset)) or {}
     keys = set(record.get("shared", ()))
     if record.get("files_of"):
-        there = read_current(store, Dataset(record["files_of"], dataset.competition_id))
-        keys |= {key for _, key in there.recipes} | ({str(there.dataset.key)} if there.dataset else set())
+        other_current = read_current(store, Dataset(record["files_of"], dataset.competition_id))
+        keys |= {key for _, key in other_current.recipes}
+        keys |= {str(other_current.dataset.key)} if other_current.dataset else set()
     return keys
 
 
 def sharing(store: Store, dataset: Dataset) -> list[Edition]:
     """The other editions whose files are those of the current dataset of the edition that `dataset` names."""
-    others = [other for other in EDITIONS if other != dataset.edition]
-    records = {other: store.read_json(current_url(store, Dataset(other, dataset.competition_id))) for other in others}
+    other_editions = [other for other in EDITIONS if other != dataset.edition]
+    records = {
+        other: store.read_json(current_url(store, Dataset(other, dataset.competition_id))) for other in other_editions
+    }
     return [other for other, record in records.items() if record and record.get("files_of") == dataset.edition]
 
 
 def current_url(store: Store, dataset: Dataset) -> str:
-    """URL of the file that says which dataset is current in the edition that `dataset` names."""
+    """URL of the file that names the current dataset of the edition that `dataset` names."""
     return f"{store.datasets(Dataset(dataset.edition, dataset.competition_id))}/{CURRENT}"
 
 

@@ -52,7 +52,7 @@ def declare(job: Job) -> None:
 def _taken(
     job: Job, portable: list[Task | Copies], download: Download, destination: Destination
 ) -> Iterable[Task | Copies | Same]:
-    """The tasks for any process: what the dataset that this one is to be like has is taken from it."""
+    """The tasks for any process. Files that the similar dataset already has are taken from it."""
     tasks: Iterable[Task | Copies | Same] = portable
     if job.like:
         manifest = read_manifest_of(Destination(job.like))
@@ -89,14 +89,14 @@ def require_storable(preparation: Preparation, destination: Destination) -> None
 
 
 def folding_of(folder: Path) -> Folding | None:
-    """What the disk of `folder` makes of names; None if it keeps all of them apart. The folder is created."""
+    """How the disk of `folder` folds names; None if it distinguishes all names. The folder is created."""
     folder.mkdir(parents=True, exist_ok=True)
     probe = folder / f".probe-\u00e9-{os.urandom(6).hex()}"
     try:
         probe.touch()
         composed = os.path.lexists(folder / unicodedata.normalize("NFD", probe.name))
         case = os.path.lexists(folder / probe.name.replace("probe", "PROBE"))
-    except OSError:  # a disk that cannot hold such a name; writing will say so
+    except OSError:  # the disk does not support such a name; writing will fail with a message
         return None
     finally:
         with contextlib.suppress(OSError):
@@ -133,10 +133,10 @@ def _require_distinct(tree: Tree, folding: Folding) -> None:
 
 def _with_folders(paths: Iterable[str]) -> Iterator[str]:
     """The paths and those of all folders above them, each once."""
-    known: set[str] = set()
+    folders_seen: set[str] = set()
     for path in paths:
-        while path and path not in known:
-            known.add(path)
+        while path and path not in folders_seen:
+            folders_seen.add(path)
             yield path
             path = path.rpartition("/")[0]
 

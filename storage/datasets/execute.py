@@ -36,17 +36,17 @@ def execute(
 ) -> Columns:
     """Write the files of `tasks` below `destination` and return their manifest rows.
 
-    Idempotent: repeating a task writes the same bytes under the same name. `competition` is needed for derived files.
+    It is idempotent: repeating a task writes the same bytes under the same name. Derived files need `competition`.
     """
     done: list[Columns] = []
-    for task, *others in by_pass(tasks):
+    for task, *further in by_pass(tasks):
         among = pass_of(task)
         if isinstance(among, Pass):
-            done.append(_write_together(among, [task, *others], destination))
+            done.append(_write_together(among, [task, *further], destination))
         elif among is not None:
-            some = [task, *others]
-            for start in range(0, len(some), MAX_OPEN_ARCHIVES):
-                done += _take_together(among, some[start : start + MAX_OPEN_ARCHIVES], download, destination)
+            tasks_of_pass = [task, *further]
+            for start in range(0, len(tasks_of_pass), MAX_OPEN_ARCHIVES):
+                done += _take_together(among, tasks_of_pass[start : start + MAX_OPEN_ARCHIVES], download, destination)
         elif isinstance(task, Copies):
             done.append(_copied(task, download.view(task.archive).container, destination))
         elif isinstance(task, Same):
@@ -76,9 +76,9 @@ def _copy(copies: Copies, container: Container, destination: Destination) -> lis
         return _hide(copies, container, destination)
     if max(copies.sizes) <= MAX_SMALL_BYTES:
         return _put(copies, container, destination)
-    small = [row for row, size in enumerate(copies.sizes) if size <= MAX_SMALL_BYTES]
+    small_rows = [row for row, size in enumerate(copies.sizes) if size <= MAX_SMALL_BYTES]
     large = [row for row, size in enumerate(copies.sizes) if size > MAX_SMALL_BYTES]
-    written = dict(zip(small, _put(copies.at(small), container, destination), strict=True))
+    written = dict(zip(small_rows, _put(copies.at(small_rows), container, destination), strict=True))
     written |= zip(large, _stream(copies.at(large), container, destination), strict=True)
     return [written[row] for row in range(len(copies.names))]
 
@@ -120,15 +120,15 @@ def _hide(copies: Copies, container: ZipContainer, destination: Destination) -> 
 
 
 def _stream(copies: Copies, container: Container, destination: Destination) -> list[Written]:
-    wanted: dict[str, list[tuple[int, str, bool]]] = defaultdict(list)
+    rows_of_member: dict[str, list[tuple[int, str, bool]]] = defaultdict(list)
     for row, (target, name, md5) in enumerate(_targets(copies)):
-        wanted[name].append((row, target, md5))
+        rows_of_member[name].append((row, target, md5))
     done: dict[int, Written] = {}
-    for name, file in container.stream(wanted):
-        (row, first, md5), *others = wanted[name]
-        done[row] = destination.copy(first, file, md5, copies.sizes[row])
-        for row, target, md5 in others:  # a sequential container yields a member's bytes only once
-            with destination.fs.open(destination.path(first), "rb") as first_copy:
+    for name, file in container.stream(rows_of_member):
+        (row, first_target, md5), *further = rows_of_member[name]
+        done[row] = destination.copy(first_target, file, md5, copies.sizes[row])
+        for row, target, md5 in further:  # a sequential container yields a member's bytes only once
+            with destination.fs.open(destination.path(first_target), "rb") as first_copy:
                 done[row] = destination.copy(target, first_copy, md5, copies.sizes[row])
     return [done[row] for row in range(len(copies.names))]
 
@@ -178,23 +178,27 @@ def _sequential_uploads(copies: Copies, container: Container, destination: Desti
     def copied(row: int, written: Written) -> tuple[int, Written]:
         return row, written
 
-    wanted: dict[str, list[int]] = defaultdict(list)
+    rows_of_member: dict[str, list[int]] = defaultdict(list)
     for row, name in enumerate(copies.names):
-        wanted[name].append(row)
+        rows_of_member[name].append(row)
     targets = list(_targets(copies))
-    for name, file in container.stream(wanted):
-        first, *others = wanted[name]
+    for name, file in container.stream(rows_of_member):
+        first, *further = rows_of_member[name]
         if copies.sizes[first] <= MAX_WHOLE_BYTES:
             data = file.read()
-            for row in (first, *others):
+            for row in (first, *further):
                 yield len(data), partial(put, row, targets[row][0], data, targets[row][2])
             continue
         # The stream is only valid until the next member. The parts of the object are uploaded concurrently.
         yield (
             0,
-            partial(copied, first, destination.copy(targets[first][0], file, targets[first][2], copies.sizes[first])),
+            partial(
+                copied,
+                first,
+                destination.copy(targets[first][0], file, targets[first][2], copies.sizes[first]),
+            ),
         )
-        for row in others:  # a sequential container yields a member's bytes only once
+        for row in further:  # a sequential container yields a member's bytes only once
             with destination.fs.open(destination.path(targets[first][0]), "rb") as first_copy:
                 yield 0, partial(copied, row, destination.copy(targets[row][0], first_copy, targets[row][2]))
 
@@ -237,18 +241,20 @@ def _take_together(
     with contextlib.ExitStack() as stack:
         for work in works:
             if isinstance(work, Task) and isinstance(work.operation, Archive):
-                made = stack.enter_context(begun(work.name, work.operation, containers, destination, work.md5))
-                archives.append((work, made))
-                for member, some in takers_of(work.operation, made, containers)[label].items():
-                    takers[member] += some
+                begun_archive = stack.enter_context(begun(work.name, work.operation, containers, destination, work.md5))
+                archives.append((work, begun_archive))
+                for member, of_member in takers_of(work.operation, begun_archive, containers)[label].items():
+                    takers[member] += of_member
         source: Container = Passing(containers[label], takers)
         if not copies:
             for _ in source.stream(()):
                 pass
-        for work in copies:  # there is one, see `group_copies`
+        for work in copies:  # there is at most one, see `group_copies`
             yield _copied(work, source, destination)
             source = containers[label]
-    yield columns_of(Done(work.part, work.path, *made.written, work.source) for work, made in archives)
+    yield columns_of(
+        Done(work.part, work.path, *begun_archive.written, work.source) for work, begun_archive in archives
+    )
 
 
 def _write(task: Task, competition: Preparable | None, download: Download, destination: Destination) -> Written:

@@ -1,4 +1,4 @@
-"""Executors of chunks on this machine: this process, or several; `storage.datasets.cluster` has the one for Dask."""
+"""Executors of chunks on this machine: in this process, or in several. `storage.datasets.cluster` has that for Dask."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Serial:
         for value in values:
             try:
                 result = function(value, *fixed)
-            except SystemExit as error:  # of a prepare.py: it must not end what called this
+            except SystemExit as error:  # a prepare.py raised it, and it must not end the caller
                 raise RuntimeError(f"{function.__name__} tried to end the process ({error})") from error
             yield result
 

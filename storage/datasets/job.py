@@ -50,7 +50,7 @@ class Recipe:
 
     @property
     def key(self) -> str:
-        """Content key, also of the dataset that is made by this recipe first."""
+        """Content key of the recipe, and of the dataset that is first made with it."""
         return content_key("dataset", self.edition, self.download, self.code, self.params)
 
     def same_inputs(self, other: Recipe) -> bool:
@@ -65,12 +65,12 @@ class Recipe:
 def recipe_of(
     competition: Competition, download_hash: str, edition: Edition, params: Mapping[str, Any] | None = None
 ) -> Recipe:
-    """The recipe by which the code of this process makes a dataset. `params` override those of competition.yaml.
+    """The recipe with which the code of this process makes a dataset. `params` override those of competition.yaml.
 
-    A parameter that is null changes nothing, so it is no part of the recipe.
+    A parameter that is null changes nothing, so it is not part of the recipe.
     """
-    given = {name: value for name, value in competition.params(params).items() if value is not None}
-    return Recipe(competition.files_of(edition), download_hash, code_of(competition), given)
+    set_params = {name: value for name, value in competition.params(params).items() if value is not None}
+    return Recipe(competition.files_of(edition), download_hash, code_of(competition), set_params)
 
 
 def code_of(competition: Competition) -> str:
@@ -150,7 +150,7 @@ class Job:
 
     @property
     def journal(self) -> str:
-        """Name of the journal: what is taken from another dataset is part of the plan."""
+        """Name of the journal, which depends on the dataset from which files are taken, because the plan does."""
         return f"{self.key}-{self.like.rpartition('/')[2]}" if self.like else self.key
 
 
@@ -186,7 +186,7 @@ def download_of(job: Job) -> Download:
 
 
 def forget_downloads() -> None:
-    """Keep no download open: in a process that lives on, its disk space would not be free when it is removed."""
+    """Close all downloads: otherwise the disk space of a removed one would not be free while this process lives."""
     _open_download.cache_clear()
     if _opened:  # a download and its nested archives refer to each other
         gc.collect()

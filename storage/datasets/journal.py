@@ -30,8 +30,8 @@ class Size(NamedTuple):
 class Journal:
     """The plan and the finished chunks of one preparation, in `.progress/<key>/` of the dataset.
 
-    With a key it is for resuming, also after a loss of power: what it says of files is true of the disk. Without one,
-    the preparation begins anew.
+    With a key, a preparation can be resumed, also after a loss of power: files that the journal lists are on the disk.
+    Without a key, the preparation starts again.
     """
 
     def __init__(self, destination: Destination, key: str) -> None:
@@ -43,7 +43,7 @@ class Journal:
         self._write(f"done-{name}", rows)
 
     def save_plan(self, chunks: Iterable[Chunk]) -> None:
-        """Save the plan. Save the rows of "declared" before: what has a plan is resumed."""
+        """Save the plan. The rows of "declared" must be saved before, because a preparation with a plan is resumed."""
         sizes = []
         for number, chunk in enumerate(chunks):
             self._write(f"todo-{number}", chunk.task)
@@ -74,14 +74,14 @@ class Journal:
     def load(self) -> tuple[dict[str, pa.Table], list[Size] | None]:
         """(rows of finished chunks by name, sizes of all chunks) of an interrupted preparation, or ({}, None).
 
-        A note that is damaged, as a loss of power leaves it, counts as not written: its chunk is repeated.
+        A note that a loss of power has damaged counts as not written: its chunk is repeated.
         """
         fs, folder = self.destination.fs, self.destination.path(self.folder)
         fs.invalidate_cache()
         sizes, declared = self._read("sizes", list), self._read("done-declared", list)
         if sizes is None or declared is None:
             return {}, None
-        # Not with a glob: the folder's own name may contain the characters of a pattern.
+        # A glob is not possible, because the name of the folder may contain the characters of a pattern.
         names = (path.rsplit("/", 1)[1] for path in fs.ls(folder, detail=False))
         finished = [name.removesuffix(".json") for name in names if name.startswith("done-") and name.endswith(".json")]
         notes = ((name.removeprefix("done-"), self._read(name, list)) for name in finished)
@@ -101,7 +101,7 @@ class Journal:
         return self.destination.path(f"{self.folder}/{name}.json")
 
     def _read(self, name: str, kind: type[Any]) -> Any:
-        """The content of a file; None if there is none, or one that is damaged."""
+        """The content of a file; None if it does not exist or is damaged."""
         try:
             content = json.loads(self.destination.fs.cat_file(self._path(name)))
         except (FileNotFoundError, ValueError):

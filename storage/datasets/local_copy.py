@@ -52,9 +52,9 @@ def local_copy(
         UserError: the dataset is not prepared, or the store's copy is damaged.
     """
     with use(store, dataset, continuing) as committed:
-        here = store.local(store.relative(store.prepared(committed)))
-        if here is not None:
-            yield here
+        local_folder = store.local(store.relative(store.prepared(committed)))
+        if local_folder is not None:
+            yield local_folder
             return
         manifest = read_manifest(store, committed)
 
@@ -86,7 +86,7 @@ def label_of(dataset: Dataset, part: str) -> str:
 
 
 def _lay_texts_beside(store: Store, dataset: Dataset, folder: Path) -> None:
-    """Lay the descriptions beside the files of a copy. They are not part of the dataset and may be added later."""
+    """Write the descriptions next to the files of a copy. They are not part of the dataset and may be added later."""
     from storage.sources.kaggle.pages import OFFICIAL
 
     if not (folder / DESCRIPTION).exists():  # a container needs a file to mount the text of its run over
@@ -115,14 +115,14 @@ def fetch_all(store: Store, url: str, files: Iterable[tuple[str, int, str]], fol
     does not depend on the number of files or on their size. Raises `StoreError`.
     """
     root = store.top.path(store.relative(url))
-    todo = (
-        _File(f"{root}/{path}", folder / path, size, known)
-        for path, size, known in files
+    pending = (
+        _File(f"{root}/{path}", folder / path, size, file_hash)
+        for path, size, file_hash in files
         if _size(folder / path) != size
     )
     with contextlib.ExitStack() as unfinished:
         draft: _Draft | None = None
-        for file, data in bounded_map(_calls(store.top.fs, todo), count=MAX_TRANSFERS, total=MAX_BYTES_IN_FLIGHT):
+        for file, data in bounded_map(_calls(store.top.fs, pending), count=MAX_TRANSFERS, total=MAX_BYTES_IN_FLIGHT):
             if data is None:
                 continue
             draft = draft or unfinished.enter_context(_Draft(file))
@@ -138,7 +138,7 @@ _Fetched = tuple[_File, bytes | None]
 
 
 def _calls(fs: Any, files: Iterable[_File]) -> Iterator[tuple[int, Callable[[], _Fetched]]]:
-    """The requests, with the bytes that each of them holds in memory: small files whole, large ones in ranges."""
+    """The requests, with the bytes that each holds in memory: for whole small files, and for ranges of large files."""
     for file in files:
         if file.bytes <= RANGE_BYTES:
             yield file.bytes, partial(_fetch_whole, fs, file)
@@ -179,7 +179,7 @@ class _Draft:
 
     def __init__(self, file: _File) -> None:
         self._file = file
-        # Not the file's own name with a suffix, which may be too long.
+        # The name of the file with a suffix may be too long.
         self._path = file.target.with_name(f".{secrets.token_hex(6)}{PARTIAL}")
 
     def __enter__(self) -> _Draft:
@@ -204,11 +204,11 @@ class _Draft:
 
     @property
     def complete(self) -> bool:
-        """Whether it has as many bytes as the file."""
+        """Whether the draft has all bytes of the file."""
         return self._writer.count >= self._file.bytes
 
     def keep(self) -> None:
-        """Give it its name. Raises `StoreError` if its hash is wrong."""
+        """Rename the file to its final name. Raises `StoreError` if its hash is wrong."""
         if self._writer.written().hash != self._file.hash:
             raise _damaged(f"{self._file.source} differs from the prepared file (by its hash)")
         self._sink.close()

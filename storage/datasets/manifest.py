@@ -34,11 +34,11 @@ def columns_of(rows: Iterable[Done]) -> Columns:
 
 def joined(parts: Iterable[Columns]) -> Columns:
     """The rows of all parts, concatenated."""
-    whole = columns_of([])
+    columns = columns_of([])
     for part in parts:
-        for column, more in zip(whole, part, strict=True):
-            column += more
-    return whole
+        for column, further in zip(columns, part, strict=True):
+            column += further
+    return columns
 
 
 def table_of(rows: Columns) -> pa.Table:
@@ -63,7 +63,7 @@ def manifest_of(parts: Iterable[pa.Table]) -> pa.Table:
 class StoredManifest:
     """The manifest of a committed dataset as its compressed file, some 60 bytes for a file of the dataset.
 
-    Rows are decoded in batches, so that a million of them are no million objects.
+    Rows are decoded in batches, so that a million rows do not become a million objects.
     """
 
     def __init__(self, content: bytes) -> None:

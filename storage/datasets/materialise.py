@@ -83,8 +83,8 @@ def materialise(
         done, sizes = journal.load()
         assert sizes is not None
     counter = _Counter(done, sizes, on_progress)
-    todo = [number for number in range(len(sizes)) if f"{number}" not in done]
-    for number, rows in executor.map(run_chunk, todo, job):
+    pending = [number for number in range(len(sizes)) if f"{number}" not in done]
+    for number, rows in executor.map(run_chunk, pending, job):
         done[f"{number}"] = table_of(rows)
         counter.add(done[f"{number}"])
     manifest = manifest_of(done.values())
@@ -98,8 +98,8 @@ def materialise(
 def run_chunk(number: int, job: Job) -> tuple[int, Columns]:
     """Execute a chunk of the plan on a worker and save its rows.
 
-    Nothing is written into a dataset that is complete: another process has finished what a killed one began, while the
-    worker of the killed one went on.
+    Nothing is written into a complete dataset: another process may have finished the work of a killed process, whose
+    worker continued.
     """
     destination = Destination(job.out, DRAFTS)
     if job.key and is_complete(destination, job):

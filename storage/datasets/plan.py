@@ -1,6 +1,6 @@
 """The work of a dataset as values: the files to write, and their division into chunks of bounded size.
 
-Both are plain JSON values when they are packed, which can be sent to workers and saved.
+Packed, both are plain JSON values, which can be sent to workers and saved.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Task(NamedTuple):
 
     @property
     def computed(self) -> bool:
-        """Whether it has content computed by prepare.py, which only the process that ran prepare.py can write."""
+        """Whether the file has content computed by prepare.py, which only the process that ran prepare.py can write."""
         how = self.operation
         return isinstance(how, Content) or (isinstance(how, Archive) and not how.portable)
 
@@ -61,7 +61,7 @@ class Copies(NamedTuple):
     """Members of one archive to copy, as columns. MD5s are computed for the rows numbered in `checked`, ascending.
 
     Columns are used because creating, sending and saving 100,000 objects would take longer than copying small files.
-    Hidden ones must not show in which order they are in the archive, see `storage.datasets.write_order`.
+    Hidden copies must not show their order in the archive, see `storage.datasets.write_order`.
     """
 
     archive: str
@@ -80,34 +80,34 @@ class Copies(NamedTuple):
 
     def at(self, rows: Sequence[int]) -> Copies:
         """The rows with these numbers, in this order."""
-        wanted = set(self.checked)
+        checked_rows = set(self.checked)
         return Copies(
             self.archive,
             [*map(self.parts.__getitem__, rows)],
             [*map(self.paths.__getitem__, rows)],
             [*map(self.names.__getitem__, rows)],
             [*map(self.sizes.__getitem__, rows)],
-            [number for number, row in enumerate(rows) if row in wanted] if wanted else [],
+            [number for number, row in enumerate(rows) if row in checked_rows] if checked_rows else [],
             self.hidden,
         )
 
     def part(self, start: int, stop: int) -> Copies:
         """The rows from `start` to before `stop`."""
-        some = slice(start, stop)
+        rows = slice(start, stop)
         checked = self.checked[bisect_left(self.checked, start) : bisect_left(self.checked, stop)]
         return Copies(
             self.archive,
-            self.parts[some],
-            self.paths[some],
-            self.names[some],
-            self.sizes[some],
+            self.parts[rows],
+            self.paths[rows],
+            self.names[rows],
+            self.sizes[rows],
             [row - start for row in checked],
             self.hidden,
         )
 
 
 class Same(NamedTuple):
-    """Files that a committed dataset at the URL `like` has under other names, as rows of the manifest."""
+    """Files that the committed dataset at the URL `like` has, perhaps under other names, as rows of the manifest."""
 
     like: str
     names: list[str]
@@ -115,7 +115,7 @@ class Same(NamedTuple):
 
 
 class Several(NamedTuple):
-    """Small files to write one after the other, or what is read of one sequential archive."""
+    """Small files to write one after the other, or files that are read from one sequential archive."""
 
     tasks: list[Task | Copies | Same]
 
@@ -129,12 +129,12 @@ def group_copies(
         operations: part, path and operation of each file, as `Preparation.operations` yields them.
         checked: names below the prepared directory of the files whose MD5 is to be computed.
     """
-    others: list[Task | Copies] = []
+    other_tasks: list[Task | Copies] = []
     copies: dict[str, Copies] = {}
     for part, path, operation in operations:
         md5 = bool(checked) and f"{part}/{path}" in checked
         if not isinstance(operation, Copy):
-            others.append(Task(part, path, operation, md5))
+            other_tasks.append(Task(part, path, operation, md5))
             continue
         archive, name, size = operation.member
         group = copies.get(archive)
@@ -146,7 +146,7 @@ def group_copies(
         group.paths.append(path)
         group.names.append(name)
         group.sizes.append(size)
-    return [*others, *copies.values()]
+    return [*other_tasks, *copies.values()]
 
 
 Work = Task | Copies | Same | Several
@@ -154,9 +154,9 @@ W = TypeVar("W", bound=Work)
 
 
 def pass_of(work: Work) -> Pass | str | None:
-    """The pass that also gives others: one that computes several files, or one over a sequential archive (its label).
+    """The pass that yields this task and others: a computation of several files, or a sequential archive (its label).
 
-    None for other work, such as an archive of members of several sequential ones.
+    The result is None for other work, such as an archive with members of several sequential archives.
     """
     match work:
         case Task(operation=Content(among=Pass() as among)):
@@ -172,7 +172,7 @@ def pass_of(work: Work) -> Pass | str | None:
 
 
 def by_pass(works: Iterable[W]) -> list[list[W]]:
-    """The work of one pass together, where the first of it is, and all other work one by one."""
+    """The tasks grouped by pass, each group at the position of its first task; other tasks one by one."""
     groups: dict[Pass | str | int, list[W]] = {}
     for number, work in enumerate(works):
         shared_pass = pass_of(work)
@@ -191,30 +191,30 @@ class Chunk(NamedTuple):
 def plan(tasks: Iterable[Task | Copies | Same], download: Download) -> Iterator[Chunk]:
     """Yield tasks as chunks: copies in storage order with bounded bytes and files, other tasks one by one.
 
-    Hidden copies keep their order. All that is read of one sequential archive is one chunk, because it is decompressed
-    once for all.
+    Hidden copies keep their order. Everything that is read from one sequential archive is one chunk, because it is
+    decompressed only once.
 
-    Derived files of known size are put together like copies. Files that another dataset has are only bounded in number.
+    Derived files of known size are grouped like copies. Files that another dataset has are only limited in number.
 
     Raises `TypeError` for content computed by prepare.py, which cannot be sent to a worker.
     """
-    small: list[Task] = []
-    for task, *others in by_pass(tasks):
+    small_tasks: list[Task] = []
+    for task, *further in by_pass(tasks):
         if pass_of(task) is not None:
-            yield _chunk(Several([task, *others]) if others else task)
+            yield _chunk(Several([task, *further]) if further else task)
         elif isinstance(task, Task) and isinstance(task.operation, Derived) and task.operation.size:
-            small.append(task)
+            small_tasks.append(task)
         elif isinstance(task, Copies):
             if not task.hidden:
                 task = in_storage_order(task, download.view(task.archive).container)
             yield from map(_chunk, split_copies(task))
         elif isinstance(task, Same):
             for start in range(0, len(task.names), MAX_CHUNK_FILES):
-                piece = slice(start, start + MAX_CHUNK_FILES)
-                yield _chunk(Same(task.like, task.names[piece], [column[piece] for column in task.rows]))
+                part = slice(start, start + MAX_CHUNK_FILES)
+                yield _chunk(Same(task.like, task.names[part], [column[part] for column in task.rows]))
         else:
             yield _chunk(task)
-    yield from map(_chunk, split_small(small))
+    yield from map(_chunk, split_small(small_tasks))
 
 
 def _chunk(work: Task | Copies | Same | Several) -> Chunk:
@@ -247,17 +247,17 @@ def split_copies(copies: Copies) -> Iterator[Copies]:
 
 def split_small(tasks: Iterable[Task]) -> Iterator[Several]:
     """Yield derived files in pieces of bounded bytes and number of files."""
-    piece: list[Task | Copies | Same] = []
+    chunk: list[Task | Copies | Same] = []
     size = 0
     for task in tasks:
-        more = size_of(task) + FILE_COST_BYTES
-        if piece and (size + more > MAX_CHUNK_BYTES or len(piece) == MAX_CHUNK_FILES):
-            yield Several(piece)
-            piece, size = [], 0
-        piece.append(task)
-        size += more
-    if piece:
-        yield Several(piece)
+        cost = size_of(task) + FILE_COST_BYTES
+        if chunk and (size + cost > MAX_CHUNK_BYTES or len(chunk) == MAX_CHUNK_FILES):
+            yield Several(chunk)
+            chunk, size = [], 0
+        chunk.append(task)
+        size += cost
+    if chunk:
+        yield Several(chunk)
 
 
 def size_of(task: Task | Copies | Same) -> int:
@@ -297,16 +297,16 @@ def pack(task: Task | Copies | Same | Several) -> list[Any]:
 
 def unpack(packed: list[Any]) -> Task | Copies | Same | Several:
     """The inverse of `pack`."""
-    kind, *rest = packed
+    kind, *fields = packed
     if kind == "copies":
-        return Copies(*rest)
+        return Copies(*fields)
     if kind == "same":
-        return Same(*rest)
+        return Same(*fields)
     if kind == "several":
-        return Several([subtask for subtask in map(unpack, rest[0]) if not isinstance(subtask, Several)])
+        return Several([subtask for subtask in map(unpack, fields[0]) if not isinstance(subtask, Several)])
     if kind == "archive":
-        part, path, md5, suffix, names, members, stored, folders = rest
+        part, path, md5, suffix, names, members, stored, folders = fields
         entries = tuple(zip(names, map(Member, *members), strict=True)) if names else ()
         return Task(part, path, Archive(suffix, entries, stored, tuple(folders)), md5)
-    part, path, md5, function, arguments, size = rest
+    part, path, md5, function, arguments, size = fields
     return Task(part, path, Derived(function, tuple(arguments), size), md5)

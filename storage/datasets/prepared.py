@@ -1,4 +1,4 @@
-"""What is prepared in a store, whether preparing would change it, and which dataset has the answers to a run."""
+"""The prepared datasets of a store: whether preparing would change them, and which has the answers to a run."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def committed_key(store: Store, dataset: Dataset) -> str | None:
 
 
 def left_out(store: Store, dataset: Dataset) -> list[LeftOut]:
-    """What preparing left out of the training data of a dataset; without a key that of the current one."""
+    """What preparing left out of the training data of a dataset, of the current one if it has no key."""
     committed = find(store, dataset)
     marker = read_marker(store, committed) if committed else None
     return [LeftOut(**counts) for counts in (marker or {}).get("left_out", ())]
@@ -36,8 +36,8 @@ def left_out(store: Store, dataset: Dataset) -> list[LeftOut]:
 def left_out_of(store: Store, competition_id: str, editions: Iterable[Edition]) -> str:
     """What preparing left out of the training data in these editions, for a message; empty if there is nothing.
 
-    For example "v2 leaves 12 of 8,920 images out of train (duplicate-photographs)". v1 is as published and leaves
-    nothing out, so that its markers are not read.
+    For example "v2 leaves 12 of 8,920 images out of train (duplicate-photographs)". Edition v1 leaves nothing out, so
+    its markers are not read.
     """
     return "; ".join(
         f"{edition} leaves {files.count:,} of {files.of:,} {files.what} out of train ({files.issue})"
@@ -58,7 +58,7 @@ def is_prepared(
 ) -> bool:
     """Whether preparing would change nothing: the store has the dataset made of the current download of `source`.
 
-    A dataset that was adopted counts until it is renewed. One made by other code counts if the store lacks its
+    An adopted dataset counts until it is renewed. A dataset made by other code counts if the store lacks its
     download, so that it cannot be made again: it is used as it is until the operator decides.
 
     Args:
@@ -90,7 +90,7 @@ def is_prepared(
 def needs_download(
     store: Store, dataset: Dataset, source: Source, params: Mapping[str, Any] | None = None, *, renew: bool = False
 ) -> bool:
-    """Whether preparing needs the archive of the download; as `is_prepared`, but any complete dataset will do."""
+    """Whether preparing needs the archive of the download. Unlike for `is_prepared`, any complete dataset counts."""
     competition = registry.get(dataset.competition_id)
     if is_prepared(store, dataset, source, params, verified=False, renew=renew):
         return False
@@ -105,10 +105,10 @@ def needs_download(
 
 
 def made_by_other_code(store: Store, competition_ids: Iterable[str] | None = None) -> list[Dataset]:
-    """The current datasets that other code than the current one made, of all known competitions or of some."""
-    known = set(registry.folders()) if competition_ids is None else set(competition_ids)
-    wanted = [Dataset(edition, name) for edition, name in competitions_of(store) if name in known]
-    currents = store.concurrently([partial(read_current, store, dataset) for dataset in wanted])
+    """The current datasets that were made by other code than the present one, of all known competitions or of some."""
+    known_ids = set(registry.folders()) if competition_ids is None else set(competition_ids)
+    datasets = [Dataset(edition, name) for edition, name in competitions_of(store) if name in known_ids]
+    currents = store.concurrently([partial(read_current, store, dataset) for dataset in datasets])
     return [
         current.dataset
         for current in currents
@@ -120,12 +120,12 @@ def _made_by_current_code(current: Current) -> bool:
     assert current.dataset is not None
     try:
         return current.made_by(code_of(registry.get(current.dataset.competition_id)))
-    except UserError:  # a competition folder with a mistake, which is an error where the competition is used
+    except UserError:  # a mistake in a competition folder is an error only where the competition is used
         return True
 
 
 def answers_to(store: Store, own: Dataset, edition: Edition, run: str) -> Dataset:
-    """The dataset to grade a run with: in its own edition the one that it was made on, in another the current one.
+    """The dataset to grade a run with: the one that it was made on, or, in another edition, the current one.
 
     Where two editions have the same files, both are graded with the same dataset. In another edition with other files,
     the dataset must be made of the same download with the same parameters, as far as that is known.
@@ -141,10 +141,10 @@ def answers_to(store: Store, own: Dataset, edition: Edition, run: str) -> Datase
     """
     if edition == own.edition:
         committed = find(store, own)
-        if committed is None and own.key is not None and (now := find(store, replace(own, key=None))):
+        if committed is None and own.key is not None and (current := find(store, replace(own, key=None))):
             raise UserError(
                 f"{run} was made on the dataset {own.key} of {own}, which {store.root} no longer has (now: "
-                f"{now.key}); its submission cannot be graded with other answers: run the agent again"
+                f"{current.key}); its submission cannot be graded with other answers: run the agent again"
             )
         return committed or require(store, own)
     if own.key is not None and _same_files(own, edition) and (shared := find(store, replace(own, edition=edition))):
@@ -163,7 +163,7 @@ def answers_to(store: Store, own: Dataset, edition: Edition, run: str) -> Datase
 def require_consistent(store: Store, named: Dataset) -> None:
     """Raise `UserError` if the key of `named` is that of a dataset of another edition, with other files.
 
-    Datasets of editions that share their files, or did so once, have one key in both.
+    Editions that share their files, or did so earlier, have datasets with the same key.
     """
     committed = find(store, named)
     if committed is None or committed.home == named.edition or _same_files(named, committed.home):
@@ -176,6 +176,6 @@ def require_consistent(store: Store, named: Dataset) -> None:
 
 
 def _same_files(own: Dataset, edition: Edition) -> bool:
-    """Whether an edition has the files of the one that a run was made in."""
+    """Whether an edition has the same files as the edition that a run was made in."""
     competition = registry.get(own.competition_id)
     return competition.files_of(edition) == competition.files_of(own.edition)

@@ -1,9 +1,9 @@
-"""What need not be made again, because a dataset of the same download has it already.
+"""Reuse of files that a dataset of the same download already has.
 
 `with_reuse` and `with_archives`: editions mostly differ in tables, while images and recordings are the same. Such files
 are linked or cloned in a local store, and copied by the server in a remote one, so that they are not read from the
-download again. The same goes for archives with the same members. Archives with other members take from those of the
-other dataset what they have.
+download again. The same applies to archives with the same members. Archives with other members take the members that
+archives of the other dataset have from these.
 
 `difference`: a whole dataset that other code made is kept if the current code makes the same files. It is declared anew
 and compared, without writing anything. A copy is equal if it has the same source and size, as the download is the same.
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class Known(NamedTuple):
-    """An archive that another edition declares: its name, its members, and whether it has nothing else."""
+    """An archive that another edition declares: its name, its members, and whether it has only these."""
 
     name: str
     archive: Archive
@@ -46,17 +46,17 @@ _RANDOM_ACCESS: tuple[ArchiveKind, ...] = ("zip", "tar")
 def with_reuse(tasks: Iterable[Task | Copies | Same], manifest: pa.Table, like: str) -> Iterator[Task | Copies | Same]:
     """The tasks, in which copies of members that the dataset at the URL `like` has are taken from it.
 
-    The dataset is committed and made of the same download: the same member of it is the same file.
+    The dataset is committed and made of the same download, so the same member is the same file.
     """
     for task in tasks:
         if not isinstance(task, Copies):
             yield task
             continue
         numbers = _numbers(task, manifest)
-        same = [row for row, number in enumerate(numbers) if number is not None]
-        if same:
-            yield _taken(task.at(same), manifest.take([number for number in numbers if number is not None]), like)
-        if len(same) < len(numbers):
+        equal_rows = [row for row, number in enumerate(numbers) if number is not None]
+        if equal_rows:
+            yield _taken(task.at(equal_rows), manifest.take([number for number in numbers if number is not None]), like)
+        if len(equal_rows) < len(numbers):
             yield task.at([row for row, number in enumerate(numbers) if number is None])
 
 
@@ -72,25 +72,25 @@ def with_archives(
     The bytes are those of an archive made of the download: entries keep their order and their compression.
 
     Args:
-        tasks: what is to be made.
+        tasks: the tasks of the dataset.
         manifest: the manifest of the committed dataset, which is made of the same download.
         like: its URL.
-        archives: those that its edition declares; called if there are archives of members among the tasks.
+        archives: yields the archives that its edition declares; called if the tasks have archives of members.
         download: the download of both.
     """
-    known: list[Known] | None = None
+    known_archives: list[Known] | None = None
     for task in tasks:
         if not (isinstance(task, Task) and isinstance(task.operation, Archive) and task.operation.entries):
             yield task
             continue
-        if known is None:
-            known = list(archives())
-        equal = [name for name, archive, whole in known if whole and archive == task.operation]
+        if known_archives is None:
+            known_archives = list(archives())
+        equal = [name for name, archive, is_whole in known_archives if is_whole and archive == task.operation]
         row = _row_of(manifest, equal[0], hashed=task.md5) if equal else None
         if row is not None:
             yield Same(like, [equal[0]], [[task.part], [task.path], *row])
         else:
-            yield task._replace(operation=_from(known, task.operation, like, download))
+            yield task._replace(operation=_from(known_archives, task.operation, like, download))
 
 
 def archives_of(tasks: Iterable[Task | Copies]) -> Iterator[Known]:
@@ -101,34 +101,37 @@ def archives_of(tasks: Iterable[Task | Copies]) -> Iterator[Known]:
             yield Known(task.name, replace(how, entries=members), how.portable)
 
 
-def _from(known: list[Known], wanted: Archive, like: str, download: Download) -> Archive:
+def _from(known_archives: list[Known], requested: Archive, like: str, download: Download) -> Archive:
     """The archive, in which members that archives of the dataset at `like` have are taken from these.
 
-    Members of a sequential container come in the order that they have in it, so they are only taken from elsewhere if
-    entries are sorted anyway.
+    Members of a sequential container are added in its order, so they are only taken from another archive if the entries
+    are sorted anyway.
     """
-    if wanted.kind not in _RANDOM_ACCESS:
-        return wanted
-    made = {
+    if requested.kind not in _RANDOM_ACCESS:
+        return requested
+    member_in_archive = {
         member: Member(f"{MADE}{like}/{path}", name, member.size)
-        for path, archive, _ in known
-        if (archive.kind, archive.stored) == (wanted.kind, wanted.stored)
+        for path, archive, _ in known_archives
+        if (archive.kind, archive.stored) == (requested.kind, requested.stored)
         for name, member in archive.entries
         if isinstance(member, Member)
     }
     random = {
-        label: wanted.kind == "tar" or download.view(label).container.random_access
-        for label in {member.archive for _, member in wanted.entries if isinstance(member, Member)}
+        label: requested.kind == "tar" or download.view(label).container.random_access
+        for label in {member.archive for _, member in requested.entries if isinstance(member, Member)}
     }
     entries = (
-        (name, made.get(member, member) if isinstance(member, Member) and random[member.archive] else member)
-        for name, member in wanted.entries
+        (
+            name,
+            member_in_archive.get(member, member) if isinstance(member, Member) and random[member.archive] else member,
+        )
+        for name, member in requested.entries
     )
-    return replace(wanted, entries=tuple(entries))
+    return replace(requested, entries=tuple(entries))
 
 
 def _row_of(manifest: pa.Table, name: str, *, hashed: bool) -> Columns | None:
-    """Size, hashes and source of a file of the manifest; None without an MD5 that is needed."""
+    """Size, hashes and source of a file of the manifest; None if an MD5 is needed and missing."""
     import pyarrow.compute as pc
 
     part, _, path = name.partition("/")
@@ -138,7 +141,7 @@ def _row_of(manifest: pa.Table, name: str, *, hashed: bool) -> Columns | None:
 
 
 def _numbers(copies: Copies, manifest: pa.Table) -> list[int | None]:
-    """For each copy the row of the manifest with the same file, None if there is none with the hashes that it needs."""
+    """For each copy the row of the manifest with the same file and the hashes that are needed, or None."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -169,7 +172,7 @@ class Discarding(Destination):
         self.root, self.local, self.drafts = "", False, ""
 
     def make_folder(self, path: str) -> None:
-        """Nothing is written."""
+        """Do nothing, because nothing is written."""
 
     @contextlib.contextmanager
     def open(self, name: str, md5: bool = False, size: int | None = None) -> Iterator[HashingWriter]:
@@ -180,24 +183,24 @@ class Discarding(Destination):
 def difference(job: Job, committed: str) -> str | None:
     """The first difference between the dataset that a job makes and the committed one at the URL `committed`.
 
-    None if they are equal. Runs prepare.py, so it is called on a worker. Nothing is written.
+    The result is None if they are equal. The function runs prepare.py, so it is called on a worker. It writes nothing.
     """
     competition, download = load_competition(job), download_of(job)
     preparation = competition.declare(download, job.edition, job.params)
     tasks = group_copies(preparation.operations())
     ignored = () if DESCRIPTION in preparation.public.operations else (f"public/{DESCRIPTION}",)
-    known = _read(committed, ignored)
+    committed_manifest = _read(committed, ignored)
     try:
         declared = manifest_of(table_of(_declared(task)) for task in tasks)
-        if (listed := _different_lists(known, declared)) is not None:
+        if (listed := _different_lists(committed_manifest, declared)) is not None:
             return listed
-        made = [task for task in tasks if isinstance(task, Task)]
-        wanted = _hashes(known, {task.name for task in made})
-        # What is cheap to make comes first: tables, then derived files and archives.
-        for some in by_pass(sorted(made, key=lambda task: not task.computed)):
-            rows = execute(some, competition, download, Discarding())
+        made_tasks = [task for task in tasks if isinstance(task, Task)]
+        expected_hashes = _hashes(committed_manifest, {task.name for task in made_tasks})
+        # Cheap files come first: tables, then derived files and archives.
+        for tasks_of_pass in by_pass(sorted(made_tasks, key=lambda task: not task.computed)):
+            rows = execute(tasks_of_pass, competition, download, Discarding())
             for part, path, size, digest in zip(*rows[:4], strict=True):
-                if (size, digest) != wanted[f"{part}/{path}"]:
+                if (size, digest) != expected_hashes[f"{part}/{path}"]:
                     return f"{part}/{path} has other content"
         return None
     finally:
@@ -206,7 +209,7 @@ def difference(job: Job, committed: str) -> str | None:
 
 
 def _declared(task: Task | Copies) -> Columns:
-    """Rows of a manifest as far as they are known without making the files: bytes are -1 where they are not."""
+    """Rows of a manifest as far as they are known without making the files; unknown bytes are -1."""
     if isinstance(task, Task):
         return [[task.part], [task.path], [-1], [""], [None], [task.source]]
     count = len(task.names)
@@ -227,27 +230,29 @@ def _read(committed: str, ignored: tuple[str, ...]) -> pa.Table:
     return table
 
 
-def _different_lists(known: pa.Table, declared: pa.Table) -> str | None:
+def _different_lists(committed: pa.Table, declared: pa.Table) -> str | None:
     """The first file that only one of two manifests has, or a copy from another source or of another size."""
     import pyarrow.compute as pc
 
-    if len(known) != len(declared) or not all(known[name].equals(declared[name]) for name in ("part", "path")):
-        here, there = (set(zip(*(t[c].to_pylist() for c in ("part", "path")), strict=True)) for t in (declared, known))
-        return f"{'/'.join(min(here ^ there))} is in one of them only"
+    if len(committed) != len(declared) or not all(committed[name].equals(declared[name]) for name in ("part", "path")):
+        declared_files, committed_files = (
+            set(zip(*(t[c].to_pylist() for c in ("part", "path")), strict=True)) for t in (declared, committed)
+        )
+        return f"{'/'.join(min(declared_files ^ committed_files))} is in one of them only"
     copied = pc.greater_equal(declared["bytes"], 0)
-    same = pc.and_(
-        pc.equal(known["source"], declared["source"]),
-        pc.or_(pc.invert(copied), pc.equal(known["bytes"], declared["bytes"])),
+    is_equal = pc.and_(
+        pc.equal(committed["source"], declared["source"]),
+        pc.or_(pc.invert(copied), pc.equal(committed["bytes"], declared["bytes"])),
     )
-    wrong = pc.index(same, False).as_py()
+    wrong = pc.index(is_equal, False).as_py()
     if wrong < 0:
         return None
-    return f"{known['part'][wrong]}/{known['path'][wrong]} comes from {declared['source'][wrong]}"
+    return f"{committed['part'][wrong]}/{committed['path'][wrong]} comes from {declared['source'][wrong]}"
 
 
-def _hashes(known: pa.Table, names: set[str]) -> dict[str, tuple[int, str]]:
+def _hashes(manifest: pa.Table, names: set[str]) -> dict[str, tuple[int, str]]:
     """Size and hash of each of the files with these names."""
-    columns = (known[name].to_pylist() for name in ("part", "path", "bytes", "hash"))
+    columns = (manifest[name].to_pylist() for name in ("part", "path", "bytes", "hash"))
     return {
         name: (size, digest)
         for part, path, size, digest in zip(*columns, strict=True)

@@ -1,7 +1,7 @@
 """Uses of prepared datasets by agents and graders, and the removal of datasets that nobody uses.
 
-Uses are recorded in `prepared/<edition>/<id>/<key>.uses/`: in a local store as locked files (`storage.uses`), in
-another one as objects that are renewed (`storage.remote_uses`).
+Uses are recorded in `prepared/<edition>/<id>/<key>.uses/`: in a local store as locked files (`storage.uses`), in other
+stores as objects that are renewed (`storage.remote_uses`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from storage.uses import Continuing
 def use(store: Store, dataset: Dataset, continuing: Continuing | None = None) -> Iterator[Dataset]:
     """Find a dataset and keep it from being removed for the block. Yields it with its key.
 
-    In a store that cannot be written, nothing is recorded: the readers of such a store do not remove anything either.
+    In a read-only store, nothing is recorded, because the users of such a store cannot remove anything either.
 
     Args:
         store: store of the dataset.
@@ -47,8 +47,8 @@ def use(store: Store, dataset: Dataset, continuing: Continuing | None = None) ->
 def is_used(store: Store, dataset: Dataset) -> bool:
     """Whether anybody uses a dataset at this moment."""
     url = uses_url(store, dataset)
-    here = store.local(store.relative(url))
-    return uses.in_use(here, shared=True) if here is not None else remote_uses.in_use(store, url)
+    local_folder = store.local(store.relative(url))
+    return uses.in_use(local_folder, shared=True) if local_folder is not None else remote_uses.in_use(store, url)
 
 
 def uses_url(store: Store, dataset: Dataset) -> str:
@@ -58,16 +58,16 @@ def uses_url(store: Store, dataset: Dataset) -> str:
 
 def _recorded(store: Store, dataset: Dataset, continuing: Continuing | None) -> contextlib.AbstractContextManager[None]:
     url = uses_url(store, dataset)
-    here = store.local(store.relative(url))
-    return uses.use(here, continuing) if here is not None else remote_uses.use(store, url, continuing)
+    local_folder = store.local(store.relative(url))
+    return uses.use(local_folder, continuing) if local_folder is not None else remote_uses.use(store, url, continuing)
 
 
 def remove_dataset(store: Store, dataset: Dataset) -> bool:
     """Remove a dataset unless somebody uses it; returns whether it was removed. Hold the lease for preparing it.
 
     The marker is removed first. A process that starts to use the dataset records its use before it reads the marker, so
-    that either this process sees the use, or that process misses the marker. Of a dataset with the files of another
-    edition, only the note that it has them is removed.
+    that either this process sees the use, or that process misses the marker. If the dataset has the files of another
+    edition, only the record of this is removed.
     """
     if dataset.files_of:
         store.remove(current_url(store, dataset))
@@ -86,13 +86,13 @@ def remove_dataset(store: Store, dataset: Dataset) -> bool:
 
 
 def _forget(store: Store, dataset: Dataset) -> None:
-    """Remove `current.json`, and the folder of the competition, if nothing is left to know.
+    """Remove `current.json`, and the folder of the competition, if they have no more information.
 
-    That other recipes make the same dataset stays known: its runs have its key, and it may be prepared again.
+    Other recipes of the same dataset are kept, because runs have its key, and it may be prepared again.
     """
-    known = read_current(store, dataset)
-    others = any(all_datasets(store, dataset.edition, dataset.competition_id))
-    if known.dataset is not None or others or any(recipe.key != key for recipe, key in known.recipes):
+    current = read_current(store, dataset)
+    has_datasets = any(all_datasets(store, dataset.edition, dataset.competition_id))
+    if current.dataset is not None or has_datasets or any(recipe.key != key for recipe, key in current.recipes):
         return
     store.remove(current_url(store, dataset))
     folder = store.local(store.relative(store.datasets(dataset)))

@@ -23,7 +23,7 @@ from storage.lease import lease, prepare_lease
 from storage.store import Store
 from storage.writers import BLOCK_BYTES
 
-MAX_NAMED_FILES = 1_000  # damaged files that are named, at most
+MAX_NAMED_FILES = 1_000  # maximum number of damaged files that are named
 VERIFIED = "verified.json"
 _TABLES = (".csv", ".tsv", ".json", ".jsonl", ".parquet", ".bson")
 
@@ -67,7 +67,7 @@ def check_dataset(store: Store, dataset: Dataset, competition: Preparable) -> in
     result = verify(store, committed, competition)
     if result.damaged:
         with lease(store, prepare_lease(committed)):
-            result = verify(store, committed, competition)  # another process may have repaired it meanwhile
+            result = verify(store, committed, competition)  # another process may just have repaired it
             if result.damaged:
                 store.remove(f"{store.prepared(committed)}/{VERIFIED}")
                 store.remove(f"{store.prepared(committed)}/{MARKER}")
@@ -93,7 +93,7 @@ def is_verified(store: Store, dataset: Dataset, competition: Preparable) -> bool
 
 
 def verified_record(dataset: Dataset, competition: Preparable) -> dict[str, Any]:
-    """The content of `verified.json` of a dataset that has passed; checksums that are added later are not in it."""
+    """The content of `verified.json` of a dataset that has passed, without checksums that are added later."""
     return {"key": dataset.key, "checksums": content_key(published_checksums(dataset, competition))}
 
 
@@ -157,7 +157,7 @@ def _md5(store: Store, path: str) -> str:
 
 class _Stored(Protocol):
     def has(self, path: str, size: int) -> bool:
-        """Whether the file exists with that size. Paths are asked in ascending order, each once."""
+        """Whether the file exists with that size. Paths must be passed in ascending order, each once."""
         ...
 
 
@@ -193,7 +193,7 @@ class _Listed:
         return self._next == (path, size) or self._really_has(path, size)
 
     def _really_has(self, path: str, size: int) -> bool:
-        """Ask for a single file: a few stores do not sort their listings."""
+        """Request a single file, because a few stores do not sort their listings."""
         try:
             return bool(self._fs.size(f"{self._root}/{path}") == size)
         except FileNotFoundError:

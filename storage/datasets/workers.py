@@ -47,7 +47,7 @@ PRELOADED = (
 
 
 def declaring_at_once() -> int:
-    """How many prepare.py may run at the same time in the memory of this machine."""
+    """The number of prepare.py that may run at the same time in the memory of this machine."""
     import psutil
 
     return max(1, int(psutil.virtual_memory().total // DECLARING_BYTES))
@@ -77,7 +77,7 @@ class Environment:
 
 @cache  # global, because modules are imported once a process
 def environment() -> Environment:
-    """The environment of this process. The first call decides, so that it should come soon after the imports."""
+    """The environment of this process. The first call determines it, and should come soon after the imports."""
     digest = hashlib.blake2b(digest_size=8)
     for package in _PACKAGES:
         for path in sorted((_ROOT / package).rglob("*.py")):
@@ -90,7 +90,7 @@ def environment() -> Environment:
 
 
 def _version(name: str, module: str) -> str:
-    """The version that is imported, or else the one that would be."""
+    """The version that is imported, or that would be imported."""
     if module in sys.modules:
         return str(sys.modules[module].__version__)
     try:
@@ -122,7 +122,7 @@ class WorkerSetup(WorkerPlugin):
 
     def __init__(self, set_up: Callable[[], None] | None = None, declaring: int | None = None) -> None:
         self.set_up, self.declaring = set_up, declaring
-        # Of another client with other code, there may be a plugin already.
+        # Another client with other code may have registered a plugin already.
         self.name = f"mlebench-{environment().code}-{set_up.__module__ if set_up else ''}"
 
     async def setup(self, worker: Any) -> None:

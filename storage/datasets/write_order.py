@@ -1,4 +1,4 @@
-"""What a file system tells about the order in which files were written, which may be that of their labels.
+"""Hides the order in which files were written, which a file system shows and which may be that of their labels.
 
 Copies are written in the order of the archive, where files of one class often follow one another. Where a test set has
 other names or folders than the download, agents would see that order in `ls -i` or `stat`: numbers of inodes and times
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 _TEST = "test"
 """What is in the path of the files whose labels are hidden."""
 BATCH_FILES = 1_000
-"""Files that are replaced together. Later ones may get inodes of earlier ones, which shows only the batch of these."""
+"""Files that are replaced together. Later files may get inodes of earlier files, which shows only their batch."""
 
 
 def written_in_order(tasks: Iterable[Task | Copies | Same], download: Download) -> list[Task | Copies | Same]:
-    """Set test files apart that have to be written in the order of their names; they are `Copies` marked as `hidden`.
+    """Separate test files that have to be written in the order of their names: they are `Copies` marked as `hidden`.
 
-    Of each folder at the top of a dataset, this is done if all test files are members of one zip on a local disk. Of a
-    sequential archive, it would take another pass.
+    For each top-level folder of a dataset, this is done if all test files are members of one zip on a local disk. For a
+    sequential archive, it would need another pass.
     """
     tasks = list(tasks)
     folders = [_test_folders(task) for task in tasks]
@@ -46,10 +46,12 @@ def written_in_order(tasks: Iterable[Task | Copies | Same], download: Download) 
     for task, tops in zip(tasks, folders, strict=True):
         for top in {*tops} - {""}:
             origins[top].add(task.archive if isinstance(task, Copies) else None)
-    apart = {top for top, (label, *others) in origins.items() if not others and _in_any_order(label, download)}
+    separate_folders = {
+        top for top, (label, *other_labels) in origins.items() if not other_labels and _in_any_order(label, download)
+    }
     works: list[Task | Copies | Same] = []
     for task, tops in zip(tasks, folders, strict=True):
-        works += _set_apart(task, tops, apart) if isinstance(task, Copies) else [task]
+        works += _set_apart(task, tops, separate_folders) if isinstance(task, Copies) else [task]
     return works
 
 
@@ -60,7 +62,7 @@ def _in_any_order(label: str | None, download: Download) -> bool:
 
 
 def _test_folders(task: Task | Copies | Same) -> list[str]:
-    """The folder at the top of each of its public test files; empty for other files."""
+    """The top-level folder of each of its public test files; empty for other files."""
     match task:
         case Copies():
             return list(map(_test_folder, task.parts, task.paths))
@@ -70,28 +72,28 @@ def _test_folders(task: Task | Copies | Same) -> list[str]:
             return [_test_folder(task.part, task.path)]
 
 
-def _set_apart(copies: Copies, folders: list[str], wanted: set[str]) -> list[Copies]:
+def _set_apart(copies: Copies, folders: list[str], separate_folders: set[str]) -> list[Copies]:
     rows: dict[str, list[int]] = defaultdict(list)
     for row, top in enumerate(folders):
-        rows[top if top in wanted else ""].append(row)
-    apart = []
+        rows[top if top in separate_folders else ""].append(row)
+    separated = []
     for top in sorted(rows.keys() - {""}):
         ordered = sorted(rows[top], key=copies.paths.__getitem__)
         if _disordered([copies.names[row] for row in ordered]):
-            apart.append(copies.at(ordered)._replace(hidden=True))
+            separated.append(copies.at(ordered)._replace(hidden=True))
         else:
             rows[""] += rows[top]
-    rest = rows.get("", [])
-    return [*([copies if not apart else copies.at(sorted(rest))] if rest else []), *apart]
+    remaining = rows.get("", [])
+    return [*([copies if not separated else copies.at(sorted(remaining))] if remaining else []), *separated]
 
 
 def _test_folder(part: str, path: str) -> str:
-    """The folder at the top with a public test file; empty for other files."""
+    """The top-level folder of a public test file; empty for other files."""
     return path.partition("/")[0] if part == "public" and _TEST in path.lower() and "/" in path else ""
 
 
 def remove_traces(destination: Destination, manifest: pa.Table) -> int:
-    """Write public test files whose order is not that of their sources anew, in the order of their paths.
+    """Rewrite public test files whose order is not that of their sources, in the order of their paths.
 
     Returns their number. The bytes stay the same. Each file is replaced at once, so this can be repeated.
     """
@@ -117,7 +119,7 @@ def remove_traces(destination: Destination, manifest: pa.Table) -> int:
 
 
 def _in_order(path: str) -> bool:
-    """Whether a file was written in the order of names: it has the time of such files, and no other name."""
+    """Whether a file was written in the order of names: it has the time of such files, and no other hard link."""
     stat = os.stat(path)  # noqa: PTH116
     return stat.st_mtime == HIDDEN_MTIME and stat.st_nlink == 1
 
@@ -128,9 +130,9 @@ def _disordered(sources: list[str]) -> bool:
 
 
 def _make_again(destination: Destination, paths: list[str]) -> None:
-    """Give these files other inodes, in this order. All are made before one is replaced, which would free its inode."""
+    """Give these files new inodes, in this order. All are created before one is replaced, which frees its inode."""
     drafts: dict[str, str] = {}
-    cloning = True  # a disk that does not clone one file clones none
+    cloning = True  # a disk that cannot clone one file cannot clone any
     try:
         for path in paths:
             drafts[path] = draft = destination.draft(path)

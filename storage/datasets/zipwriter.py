@@ -1,4 +1,4 @@
-"""Write zip archives sequentially, also of members that are compressed already."""
+"""Write zip archives sequentially, also from members that are already compressed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from storage.writers import BLOCK_BYTES, HashingWriter
 _MODE = 0o644 << 16
 _TIME = (1980, 1, 1, 0, 0, 0)
 _UNIX = 3
-_LEVEL = isal_zlib.Z_BEST_COMPRESSION  # a sixth larger than by zlib's default, in an eighth of the time
+_LEVEL = isal_zlib.Z_BEST_COMPRESSION  # files are a sixth larger than with zlib's default, in an eighth of the time
 
 
 class ZipWriter:

@@ -60,10 +60,10 @@ class Checkpoints:
 
     def newest(self, key: str) -> Checkpoint | None:
         """The last complete checkpoint of the run with that key, of the newest generation that has one."""
-        for name in sorted((each for each in self._names() if each.endswith(".json")), reverse=True):
+        for name in sorted((file for file in self._names() if file.endswith(".json")), reverse=True):
             content = self.store.read_json(f"{self.url}/{name}")
-            known = {field.name for field in fields(Checkpoint)}
-            if isinstance(content, dict) and content.get("key") == key and set(content) <= known:
+            field_names = {field.name for field in fields(Checkpoint)}
+            if isinstance(content, dict) and content.get("key") == key and set(content) <= field_names:
                 return Checkpoint(**content)
         return None
 
@@ -79,21 +79,22 @@ class Checkpoints:
         name = f"{generation:08}-{number:08}.tar"
         with content.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
-        made = Checkpoint(file=name, sha256=digest, bytes=content.stat().st_size, **facts)
+        checkpoint = Checkpoint(file=name, sha256=digest, bytes=content.stat().st_size, **facts)
         self.store.put(f"{self.url}/{name}", content)
         self.store.top.sync()
-        self.store.write_json(f"{self.url}/{generation:08}.json", asdict(made))
-        for each in self._names():
-            if each < name and each != f"{generation:08}.json":  # what is kept sorts after it, of its own generation
-                self.store.remove(f"{self.url}/{each}")
-        return made
+        self.store.write_json(f"{self.url}/{generation:08}.json", asdict(checkpoint))
+        for stored_name in self._names():
+            # Kept files of this generation sort after the checkpoint.
+            if stored_name < name and stored_name != f"{generation:08}.json":
+                self.store.remove(f"{self.url}/{stored_name}")
+        return checkpoint
 
     def keep(self, generation: int, name: str, path: Path) -> None:
         """Upload a file that the host has written of the run."""
         self.store.put(f"{self.url}/{generation:08}-kept/{name}", path)
 
     def fetch(self, checkpoint: Checkpoint, target: Path) -> bool:
-        """Download a checkpoint; returns whether it is there and complete."""
+        """Download a checkpoint; returns whether it exists and is complete."""
         digest = hashlib.sha256()
         path = self.store.top.path(self.store.relative(f"{self.url}/{checkpoint.file}"))
         try:
@@ -106,7 +107,7 @@ class Checkpoints:
         return digest.hexdigest() == checkpoint.sha256
 
     def fetch_kept(self, checkpoint: Checkpoint, target: Path, newest: Collection[str]) -> None:
-        """Download what the host has written of the run to a folder.
+        """Download the files that the host has written of the run to a folder.
 
         It is what belongs to the checkpoint. Files named by `newest` are those of the newest generation.
         """
@@ -118,7 +119,7 @@ class Checkpoints:
                 path.write_bytes(self.store.read(f"{self.url}/{name}"))
 
     def remove(self) -> None:
-        """Remove all. A failure is not worth a run: `gc` removes what is left."""
+        """Remove all checkpoints. Errors are ignored, because they must not end a run: `gc` removes the rest."""
         with contextlib.suppress(Exception):
             self.store.remove(self.url)
 
@@ -139,7 +140,7 @@ class Checkpoints:
 
 
 def abandoned(store: Store) -> Iterator[RunFolder]:
-    """Runs whose checkpoints nobody needs: they are stored, or nothing else is known of them, and nobody makes them."""
+    """Runs whose checkpoints are not needed: runs that are stored, or otherwise unknown, and not in progress."""
     top = store.top
     try:
         paths = [name for name, _ in files_below(top.fs, top.path(TOP))]

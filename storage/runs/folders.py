@@ -33,7 +33,7 @@ GRADES = sorted(map(grade_file, (None, *EDITIONS)))
 
 
 def is_seed(name: str) -> bool:
-    """Whether a run's folder may have that name: a seed as it is written, so neither 00 nor other scripts' digits."""
+    """Whether a run's folder may have that name: the usual spelling of a seed, so not 00 or digits of other scripts."""
     return name.isdecimal() and str(int(name)) == name
 
 
@@ -104,11 +104,11 @@ class RunFolder:
         return None if content is None else RunRecord.from_json(content, self.store.relative(self.run_url))
 
     def read_run_if_valid(self) -> RunRecord | None:
-        """Like `read_run`, but an invalid file is a warning, and None: for work that is not about this run group."""
+        """Like `read_run`, but an invalid file gives None with a warning: for work that is not about this run group."""
         return if_valid(self.read_run)
 
     def write_run(self, record: RunRecord) -> None:
-        """Write the run's record, which marks the run as finished: its files have reached the disk before, it after."""
+        """Write the run's record, which marks the run as finished. Files are flushed before it, and it afterwards."""
         self.store.top.sync()
         self.store.write_json(self.run_url, record.to_json())
         self.store.top.sync()
@@ -150,7 +150,7 @@ class RunFolder:
     def read_usage(self, run: RunRecord | None = None) -> Iterator[UsageRecord]:
         """Yield the run's requests that were sent to a provider. Refused requests are in the gateway's log only.
 
-        A line of the log that is no request costs a warning. `run` is the run's record, if it is at hand.
+        A line of the log that is not a request causes a warning. `run` is the run's record, if it is available.
         """
         run = run or self.read_run()
         if run is None:
@@ -223,8 +223,8 @@ def stored_runs(store: Store, run_group: str | None = None, competition_id: str 
 
 def read_runs(store: Store, run_folders: Sequence[RunFolder], *, skip_invalid: bool) -> list[StoredRun]:
     """The finished ones among the runs with these folders. Invalid records are skipped, or raise as `read_run` does."""
-    read = RunFolder.read_run_if_valid if skip_invalid else RunFolder.read_run
-    records = store.concurrently([partial(read, folder) for folder in run_folders])
+    read_record = RunFolder.read_run_if_valid if skip_invalid else RunFolder.read_run
+    records = store.concurrently([partial(read_record, folder) for folder in run_folders])
     return [StoredRun(folder, run) for folder, run in zip(run_folders, records, strict=True) if run is not None]
 
 
@@ -237,7 +237,7 @@ def runs_of(store: Store, run_group: str) -> list[StoredRun]:
 
 
 def no_runs(store: Store, run_group: str, what: str = "runs") -> UserError:
-    """The error about a group that has no runs, or no graded ones, with the names of groups that are like its name."""
+    """The error about a group without runs, or without graded runs, with similar names of groups."""
     close = close_matches(run_group, (name for name in store.folder_names("runs") if name != run_group))
     return UserError(f"no {what} of group {run_group!r} in {store.root}{'.' if close else ''}{close}")
 
@@ -250,9 +250,9 @@ def grades_of(store: Store, runs: Iterable[StoredRun]) -> list[GradeRecord | Non
 def records_of(store: Store, run_group: str) -> Iterator[Records]:
     """Yield all records of each folder of a group that has any; sorted by name.
 
-    An invalid file is left out with a warning: it must not cost the other runs of the group their rows.
+    An invalid file is skipped with a warning, because the other runs of the group must keep their rows.
     """
-    for records in store.concurrently([partial(_records, each) for each in _candidates(store, run_group)]):
+    for records in store.concurrently([partial(_records, candidate) for candidate in _candidates(store, run_group)]):
         if records.run is not None or records.grades:
             yield records
 
@@ -281,7 +281,7 @@ def folders_with_each(store: Store, names: Sequence[str], run_group: str | None 
 
 def folders(store: Store, run_group: str | None = None, competition_id: str | None = None) -> list[RunFolder]:
     """Folders in which there may be the record of a run, found with few requests; sorted by name."""
-    return [each.folder for each in _candidates(store, run_group, competition_id) if each.may_have(RUN)]
+    return [candidate.folder for candidate in _candidates(store, run_group, competition_id) if candidate.may_have(RUN)]
 
 
 @dataclass(frozen=True)
@@ -304,18 +304,18 @@ def _candidates(store: Store, run_group: str | None = None, competition_id: str 
         groups = store.folder_names("runs") if run_group is None else [run_group]
         listed = store.concurrently([partial(list_group, store, group, competition_id) for group in groups])
         candidates = [
-            _Candidate(RunFolder(store, group, each.competition_id, int(each.seed)), each.files)
+            _Candidate(RunFolder(store, group, entry.competition_id, int(entry.seed)), entry.files)
             for group, of_group in zip(groups, listed, strict=True)
-            for each in of_group
-            if is_seed(each.seed)
+            for entry in of_group
+            if is_seed(entry.seed)
         ]
-    return sorted(candidates, key=lambda each: each.folder.name)
+    return sorted(candidates, key=lambda candidate: candidate.folder.name)
 
 
 def _with_any(store: Store, candidates: list[_Candidate], names: Sequence[str]) -> list[RunFolder]:
     """The folders that have at least one of the files."""
-    has_any = store.concurrently([partial(_has_any, store, each, names) for each in candidates])
-    return [each.folder for each, has in zip(candidates, has_any, strict=True) if has]
+    has_any = store.concurrently([partial(_has_any, store, candidate, names) for candidate in candidates])
+    return [candidate.folder for candidate, has in zip(candidates, has_any, strict=True) if has]
 
 
 def _has_any(store: Store, candidate: _Candidate, names: Sequence[str]) -> bool:
@@ -337,7 +337,7 @@ def _records(candidate: _Candidate) -> Records:
 
 
 def _has_file(store: Store, url: str) -> bool:
-    """Whether a small file exists: reading it is one request, while asking for it may also list the folder."""
+    """Whether a small file exists. Reading it takes one request; checking its existence may also list the folder."""
     local = store.local(store.relative(url))
     if local is not None:
         return local.is_file()

@@ -14,9 +14,9 @@ from typing import Any
 
 from storage.store import Store
 
-_PAGES = 8  # requests one after the other; then competitions are listed concurrently
-_NAMES = 1_000  # names in a request; S3 allows no more
-_LAST = "\U0010ffff"  # sorts after every other name in a folder
+_MAX_SEQUENTIAL_PAGES = 8  # after as many requests, competitions are listed concurrently
+_PAGE_NAMES = 1_000  # names in a request; S3 allows no more
+_LAST_NAME = "\U0010ffff"  # sorts after every other name in a folder
 
 
 @dataclass(frozen=True)
@@ -31,31 +31,31 @@ class Listed:
 def list_group(store: Store, run_group: str, competition_id: str | None = None) -> list[Listed]:
     """The folders of a group, or of one competition in it, in any order. Their names are not checked."""
     where = f"runs/{run_group}"
-    listed, rest = _listed_flat(store, where, competition_id) if "s3" in store.top.fs.protocol else ([], "")
-    if rest is None:
+    listed, next_name = _listed_flat(store, where, competition_id) if "s3" in store.top.fs.protocol else ([], "")
+    if next_name is None:
         return listed
     names = store.folder_names(where) if competition_id is None else [competition_id]
-    wanted = [name for name in names if f"{name}/" >= rest]
-    for found in store.concurrently([partial(_seeds, store, where, name) for name in wanted]):
+    remaining_names = [name for name in names if f"{name}/" >= next_name]
+    for found in store.concurrently([partial(_seeds, store, where, name) for name in remaining_names]):
         listed += found
     return listed
 
 
 def _listed_flat(store: Store, where: str, competition_id: str | None) -> tuple[list[Listed], str | None]:
-    """The folders in the first pages of a flat listing, and the name from which on it is incomplete, None if nowhere.
+    """The folders in the first pages of a flat listing, and the name from which on it is incomplete, or None.
 
-    A few stores do not sort their listings, in which case the whole of it counts as incomplete.
+    A few stores do not sort their listings; then the whole listing counts as incomplete.
     """
     fs: Any = store.top.fs
     bucket, prefix, _ = fs.split_path(store.top.path(where) + "/")
-    below = prefix if competition_id is None else f"{prefix}{competition_id}/"
+    listed_prefix = prefix if competition_id is None else f"{prefix}{competition_id}/"
     folders: dict[tuple[str, str], set[str]] = {}
-    more: dict[str, str] = {}
-    last = ""
-    for _ in range(_PAGES):
-        page = fs.call_s3("list_objects_v2", Bucket=bucket, Prefix=below, MaxKeys=_NAMES, **more)
-        names = [each["Key"].removeprefix(prefix) for each in page.get("Contents", ())]
-        if names != sorted(names) or (names and names[0] <= last):
+    continuation: dict[str, str] = {}
+    last_name = ""
+    for _ in range(_MAX_SEQUENTIAL_PAGES):
+        page = fs.call_s3("list_objects_v2", Bucket=bucket, Prefix=listed_prefix, MaxKeys=_PAGE_NAMES, **continuation)
+        names = [entry["Key"].removeprefix(prefix) for entry in page.get("Contents", ())]
+        if names != sorted(names) or (names and names[0] <= last_name):
             return [], ""
         for name in names:
             competition, _, path = name.partition("/")
@@ -66,14 +66,14 @@ def _listed_flat(store: Store, where: str, competition_id: str | None) -> tuple[
                     files.add(file)
         if not page.get("IsTruncated"):
             return _as_listed(folders), None
-        last = names[-1] if names else last
-        parts = last.split("/")
-        if len(parts) > 3:  # within a subfolder of a run: what else is in there does not matter
-            more = {"StartAfter": f"{prefix}{'/'.join(parts[:3])}/{_LAST}"}
+        last_name = names[-1] if names else last_name
+        parts = last_name.split("/")
+        if len(parts) > 3:  # within a subfolder of a run, whose other files do not matter
+            continuation = {"StartAfter": f"{prefix}{'/'.join(parts[:3])}/{_LAST_NAME}"}
         else:
-            more = {"ContinuationToken": page["NextContinuationToken"]}
-    rest = last.split("/")[0] + "/"
-    return _as_listed({key: files for key, files in folders.items() if f"{key[0]}/" < rest}), rest
+            continuation = {"ContinuationToken": page["NextContinuationToken"]}
+    next_folder = last_name.split("/")[0] + "/"
+    return _as_listed({key: files for key, files in folders.items() if f"{key[0]}/" < next_folder}), next_folder
 
 
 def _as_listed(folders: dict[tuple[str, str], set[str]]) -> list[Listed]:

@@ -21,7 +21,7 @@ from storage.store import Store
 
 PIECE_BYTES = 256 * 1024
 MAX_LOG_BYTES = 64 << 20
-"""Of a log, no more than this can be followed from elsewhere. The whole log is stored when the run has ended."""
+"""Only as many bytes of a log can be followed from other machines. The whole log is stored when the run has ended."""
 _FIRST_SECONDS = 60.0
 _FIRST_INTERVAL_SECONDS, _INTERVAL_SECONDS = 3.0, 10.0
 """Between uploads, in the first minute and later."""
@@ -35,7 +35,7 @@ def pieces_url(folder: RunFolder) -> str:
 
 
 def remove_pieces(folder: RunFolder) -> None:
-    """Remove the pieces of a run whose log is stored. A failure is not worth a run."""
+    """Remove the pieces of a run whose log is stored. Errors are ignored, because they must not end a run."""
     with contextlib.suppress(Exception):
         folder.store.remove(pieces_url(folder))
 
@@ -73,34 +73,34 @@ def _upload(folder: RunFolder, log: Path, number: int, ended: threading.Event) -
                 start = written
         except FileNotFoundError:
             continue  # the agent has not begun
-        except Exception as error:  # the store may be away; the run goes on
+        except Exception as error:  # the store may be unavailable; the run continues
             _logger.debug("the log of %s was not uploaded: %s", folder.name, error)
 
 
 class LiveReader:
-    """Reads the pieces of a run's log one after the other, as far as there are any."""
+    """Reads the pieces of a run's log one after the other, as far as they exist."""
 
     def __init__(self, folder: RunFolder) -> None:
-        """Begin at the first piece of the first try that is there."""
+        """Begin at the first piece of the first try that exists."""
         self._store: Store = folder.store
         self._url = pieces_url(folder)
         self._read: dict[str, int] = {}
 
     @property
     def of_last_try(self) -> int:
-        """How many bytes of the log of the last try were read."""
-        last = max((name.partition("-")[0] for name in self._read), default="")
-        return sum(count for name, count in self._read.items() if name.partition("-")[0] == last)
+        """The number of bytes of the log of the last try that were read."""
+        last_try = max((name.partition("-")[0] for name in self._read), default="")
+        return sum(count for name, count in self._read.items() if name.partition("-")[0] == last_try)
 
     def more(self) -> bytes:
         """What was added since the last call. Raises the errors of the file system."""
         added = []
         top = self._store.top
         for name, size in sorted(files_below(top.fs, top.path(self._store.relative(self._url)))):
-            known = self._read.get(name, 0)
-            if size > known and _NAME.fullmatch(name):  # not one that is being written
+            read_bytes = self._read.get(name, 0)
+            if size > read_bytes and _NAME.fullmatch(name):  # not one that is being written
                 with contextlib.suppress(FileNotFoundError):  # the run has just ended
-                    content = self._store.read(f"{self._url}/{name}")[known:]
-                    self._read[name] = known + len(content)
+                    content = self._store.read(f"{self._url}/{name}")[read_bytes:]
+                    self._read[name] = read_bytes + len(content)
                     added.append(content)
         return b"".join(added)

@@ -25,7 +25,7 @@ _NAME_CHARACTERS = 200
 def read_own_validations(store: Store, folder: RunFolder, run: RunRecord) -> list[OwnValidationRecord]:
     """The candidates that the agent reported, in the order of time; empty without a file.
 
-    Runs of AIDE without the file are read from its journal. Lines that are no candidates are ignored.
+    For runs of AIDE without the file, its journal is read. Lines that are not candidates are ignored.
     """
     source = run.submission_from or folder.of(run).files_url
     content = _beginning(store, f"{source}/{FILE}")
@@ -33,16 +33,16 @@ def read_own_validations(store: Store, folder: RunFolder, run: RunRecord) -> lis
         calls = list(_lines(content))
     elif run.agent.split("@")[0].startswith("aide"):
         urls = store.glob(f"{store.relative(source)}/{AIDE_JOURNALS}")
-        calls = [each for url in urls for each in _journal(_beginning(store, url, JOURNAL_BYTES) or b"")]
+        calls = [call for url in urls for call in _journal(_beginning(store, url, JOURNAL_BYTES) or b"")]
     else:
         return []
-    rows = [_record(each, run) for each in calls]
+    rows = [_record(call, run) for call in calls]
     return sorted((row for row in rows if row is not None), key=lambda row: row.at_seconds)[:LINES]
 
 
-def _beginning(store: Store, url: str, most: int = BYTES) -> bytes | None:
+def _beginning(store: Store, url: str, max_bytes: int = BYTES) -> bytes | None:
     try:
-        content: bytes = store.top.fs.cat_file(store.top.path(store.relative(url)), 0, most)
+        content: bytes = store.top.fs.cat_file(store.top.path(store.relative(url)), 0, max_bytes)
     except (FileNotFoundError, IsADirectoryError):
         return None
     return content
@@ -52,26 +52,26 @@ def _lines(content: bytes) -> Iterator[Mapping[str, Any]]:
     for line in content.splitlines()[:LINES]:
         try:
             record = json.loads(line)
-        except (ValueError, RecursionError):  # no JSON, or the end of a line that was cut off
+        except (ValueError, RecursionError):  # not JSON, or a truncated line
             continue
         if isinstance(record, dict):
             yield record
 
 
 def _journal(content: bytes) -> Iterator[Mapping[str, Any]]:
-    """The working programs of an AIDE journal. It hands in a program that is better than all before."""
+    """The working programs of an AIDE journal. AIDE submits a program that is better than all earlier ones."""
     try:
         nodes = json.loads(content)["nodes"]
         working = [node for node in nodes if not node["is_buggy"] and _number(node["metric"]["value"]) is not None]
         working.sort(key=lambda node: float(node["ctime"]))
     except (ValueError, OverflowError, RecursionError, KeyError, TypeError):
         return
-    best = -math.inf
+    best_rank = -math.inf
     for node in working:
         value = float(node["metric"]["value"])
         rank = value if node["metric"].get("maximize") else -value
-        yield {"score": value, "time": node["ctime"], "name": f"step {node.get('step')}", "submitted": rank > best}
-        best = max(best, rank)
+        yield {"score": value, "time": node["ctime"], "name": f"step {node.get('step')}", "submitted": rank > best_rank}
+        best_rank = max(best_rank, rank)
 
 
 def _record(line: Mapping[str, Any], run: RunRecord) -> OwnValidationRecord | None:

@@ -1,4 +1,4 @@
-"""Store the files of a run, and last its record: readers find the old run, the new one, or none, never a mixture.
+"""Store the files of a run, and then its record: readers find the old run, the new one, or none, never a mixture.
 
 The files of a run are usually in the folder of the run. Where that has a run already, or another process may still be
 writing to it, they are in a folder `try-<number>` of it that no other process uses, and the record names that folder.
@@ -36,30 +36,31 @@ def publish(folder: RunFolder, record: RunRecord, files: Mapping[str, Path], hel
     held.require_held()
     store = folder.store
     replaced = folder.finished()
-    before = _paths(store, folder)
+    old_paths = _paths(store, folder)
     if replaced or held.contested:
-        folder = replace(folder, files=_unused(held.generation, before))
+        folder = replace(folder, files=_unused(held.generation, old_paths))
         record = record.replace(files=folder.files)
     else:  # files of a process that was killed while it stored them
-        _remove(store, folder, before)
-        before = []
+        _remove(store, folder, old_paths)
+        old_paths = []
     store.put_many(folder.files_url, files)
     sealed = seal(folder, record, files, key)
     held.require_held()
-    # Before the record: a run that is recorded and not in the store is made again, one that is not recorded never is.
+    # The entry comes before the record: a run with an entry that is not stored is made again, but a stored run without
+    # an entry would never get one.
     run = f"{folder.competition_id}/{folder.seed}"
     append(store, folder.run_group, key, "recorded", run=run, head=sealed.ledger_head, status=sealed.status)
     if not replaced:
         _write_first(folder, sealed)
     else:
         # Grades of the old run must never be next to the record of the new one. They can be made again.
-        _remove(store, folder, [each for each in before if is_grade(each)])
+        _remove(store, folder, [path for path in old_paths if is_grade(path)])
         folder.write_run(sealed)
-    _remove(store, folder, [each for each in before if each != RUN and not is_grade(each)])
+    _remove(store, folder, [path for path in old_paths if path != RUN and not is_grade(path)])
 
 
 def _write_first(folder: RunFolder, record: RunRecord) -> None:
-    """Write the first record of a run. A process that has lost the lease without noticing cannot replace another's."""
+    """Write the first record of a run. A process that has lost the lease cannot replace the record of another one."""
     store = folder.store
     path = store.top.path(store.relative(folder.run_url))
     store.top.sync()  # as in `write_run`
@@ -93,9 +94,9 @@ def _remove(store: Store, folder: RunFolder, paths: list[str]) -> None:
 
 
 def _remove_empty(folder: Path) -> None:
-    for each in sorted(folder.rglob("*"), reverse=True):
-        if each.is_dir():
+    for path in sorted(folder.rglob("*"), reverse=True):
+        if path.is_dir():
             with contextlib.suppress(OSError):
-                each.rmdir()
+                path.rmdir()
     with contextlib.suppress(OSError):
         folder.rmdir()

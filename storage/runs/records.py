@@ -33,7 +33,7 @@ CompetitionId = Annotated[str, Field(max_length=200)]
 
 
 def if_valid(read: Callable[[], T]) -> T | None:
-    """What is read; None with a warning if it is no valid record, for work on more than this one run."""
+    """The result of `read`; None with a warning for an invalid record: for work on more than this run."""
     try:
         return read()
     except (RecordError, InvalidJson) as error:
@@ -44,7 +44,7 @@ def if_valid(read: Callable[[], T]) -> T | None:
 class Record(BaseModel):
     """Base class of records, which have a version, a JSON form, and a row of a table."""
 
-    # Unknown fields are kept, so that reading and writing what others added to a record loses nothing.
+    # Unknown fields are kept, so that reading and writing a record loses no fields of other programs.
     model_config = ConfigDict(frozen=True, extra="allow")
     table: ClassVar[Table]
 
@@ -67,8 +67,8 @@ class Record(BaseModel):
         try:
             return cls.model_validate(content)
         except ValidationError as error:
-            invalid = {str(each["loc"][0]) for each in error.errors() if each["type"] != "missing"}
-            if not invalid <= cls._optional() or len(invalid) < len({each["loc"][0] for each in error.errors()}):
+            invalid = {str(detail["loc"][0]) for detail in error.errors() if detail["type"] != "missing"}
+            if not invalid <= cls._optional() or len(invalid) < len({detail["loc"][0] for detail in error.errors()}):
                 raise RecordError(f"{where} is not a valid record: {one_line(error)}") from error
             _logger.warning("%s: left out, not of their type: %s", where, ", ".join(sorted(invalid)))
         return cls.model_validate({**content, **dict.fromkeys(invalid)})
@@ -214,7 +214,7 @@ class GradeRecord(Record):
 
 
 class MomentRecord(Record):
-    """Base class of what happened within a run at a certain time."""
+    """Base class of events of a run with a time."""
 
     run_group: str
     run_id: str
@@ -226,7 +226,7 @@ class MomentRecord(Record):
 
 
 class SnapshotRecord(MomentRecord):
-    """A graded snapshot of a submission. `snapshots.json` is a list of them, as `grade.json` with its editions."""
+    """A graded snapshot of a submission. `snapshots.json` is a list of them; names by edition as for `grade.json`."""
 
     table: ClassVar[Table] = "snapshots"
 
@@ -246,7 +246,7 @@ class SnapshotRecord(MomentRecord):
         """The snapshots in the content of a file. Raises `RecordError`."""
         if not isinstance(content, list):
             raise RecordError(f"{where} is not a list of snapshots")
-        return [cls.from_json(each, where) for each in content]
+        return [cls.from_json(record, where) for record in content]
 
 
 class ValidationRecord(MomentRecord):
@@ -258,7 +258,7 @@ class ValidationRecord(MomentRecord):
 
     @classmethod
     def of(cls, run: RunRecord, call: Mapping[str, Any]) -> ValidationRecord | None:
-        """The record of one line of a run's log; None if it is no check, as one that was refused."""
+        """The record of one line of a run's log; None if it is not a check, for example a refused request."""
         try:
             moment = datetime.fromisoformat(str(call.get("time")))
             at = (moment - run.started_at).total_seconds() if run.started_at else None

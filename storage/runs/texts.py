@@ -1,4 +1,4 @@
-"""Read the code and the logs of runs from the store as texts, and list what was not read."""
+"""Read the code and the logs of runs from the store as texts, and list the files that were not read."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ DAMAGED = "not readable in the store"
 def code_of(store: Store, run: StoredRun, convert: Callable[[str], str] = plain_code) -> RunFiles:
     """Files of the agent's code folder, without installed packages and data.
 
-    Notebooks are converted to plain code by `convert`; one for which that fails is read as it is.
+    Notebooks are converted to plain code by `convert`; if that fails, the notebook is read unchanged.
     """
     files = _files(store, run, "code", FILE_BYTES)
     for name, text in files.texts.items():
@@ -63,26 +63,26 @@ def logs_of(store: Store, run: StoredRun) -> RunFiles:
 
 
 def shown(name: str) -> str:
-    r"""A path as it may be shown, stored and sent: short, of one line, without what cannot be encoded.
+    r"""A path in a form that can be shown, stored and sent: short, of one line, without unencodable characters.
 
     >>> shown("a\nb.py")
     'a\\nb.py'
     """
-    text = "".join(each if each.isprintable() else ascii(each)[1:-1] for each in name)
+    text = "".join(character if character.isprintable() else ascii(character)[1:-1] for character in name)
     return text if len(text) <= NAME_CHARACTERS else f"{text[: NAME_CHARACTERS // 2]}...{text[-NAME_CHARACTERS // 2 :]}"
 
 
-def _files(store: Store, run: StoredRun, part: str, most: int) -> RunFiles:
+def _files(store: Store, run: StoredRun, part: str, max_bytes: int) -> RunFiles:
     fs, top = store.top.fs, store.top.path(store.relative(f"{run.source}/{part}"))
     listed = {path[len(top) + 1 :]: (path, info["size"] or 0) for path, info in fs.find(top, detail=True).items()}
     files, total = RunFiles(), 0
-    for number, (name, (path, size)) in enumerate(sorted(listed.items(), key=lambda each: (each[1][1], each[0]))):
-        total += min(size, most)
+    for number, (name, (path, size)) in enumerate(sorted(listed.items(), key=lambda item: (item[1][1], item[0]))):
+        total += min(size, max_bytes)
         reason = _why_not(name, part) or (TOO_MANY if number >= FILES or total > BYTES else "")
         text = ""
         if not reason:
             try:
-                text = "".join(_content(fs, path, size, most))
+                text = "".join(_content(fs, path, size, max_bytes))
             except FileNotFoundError:
                 reason = DAMAGED
         if not reason and len(_CONTROL.findall(text)) > _BINARY_SHARE * len(text):
@@ -100,20 +100,20 @@ def _why_not(name: str, part: str) -> Reason:
     return IS_DATA if part == "code" and name.lower().endswith(DATA) else ""
 
 
-def _content(fs: object, path: str, size: int, most: int) -> Iterator[str]:
-    read = fs.cat_file  # type: ignore[attr-defined]
-    if size <= most:
-        yield read(path).decode("utf-8", "replace")
+def _content(fs: object, path: str, size: int, max_bytes: int) -> Iterator[str]:
+    cat_file = fs.cat_file  # type: ignore[attr-defined]
+    if size <= max_bytes:
+        yield cat_file(path).decode("utf-8", "replace")
         return
-    yield read(path, 0, most // 2).decode("utf-8", "replace")
-    yield f"\n[{size - most} bytes left out]\n"
-    yield read(path, size - most // 2, size).decode("utf-8", "replace")
+    yield cat_file(path, 0, max_bytes // 2).decode("utf-8", "replace")
+    yield f"\n[{size - max_bytes} bytes left out]\n"
+    yield cat_file(path, size - max_bytes // 2, size).decode("utf-8", "replace")
 
 
-def _free(name: str, taken: dict[str, str]) -> str:
-    """The name, or the name with a number, as different names may be shown alike."""
+def _free(name: str, used_names: dict[str, str]) -> str:
+    """The name, or the name with a number, because different names may be shown in the same way."""
     number, free = 1, name
-    while free in taken:
+    while free in used_names:
         number += 1
         free = f"{name} ({number})"
     return free

@@ -1,7 +1,7 @@
-"""The tries of a run: how often its agent was begun, where, and why a try was lost.
+"""The tries of a run: when and where its agent was started, and why a try was lost.
 
-They are in the run's folder in the store while the run has no record, so that the next try, on whichever host, knows of
-the ones before.
+They are in the run's folder in the store while the run has no record, so that the next try, on any host, knows the
+earlier ones.
 """
 
 from __future__ import annotations
@@ -43,43 +43,43 @@ class Tries:
         self._store, self._url = store, f"{folder}/{FILE}"
 
     def read(self, key: str | None = None) -> list[Try]:
-        """The tries, oldest first: all, or those under a content key."""
+        """The tries, oldest first: all, or those with a content key."""
         try:
             content = self._store.read(self._url)
         except FileNotFoundError:
             return []
-        return [each for each in (Try(**line) for line in parse(content)) if key in (None, each.key)]
+        return [attempt for attempt in (Try(**line) for line in parse(content)) if key in (None, attempt.key)]
 
     def begin(self, id: str, key: str, host: str, resumed_at: float | None = None) -> int:
-        """Add a try under a key, and forget those under other keys; returns its number: 1 for the first."""
-        before = self.read(key)
-        if before and before[-1].lost is None:
-            before[-1] = replace(before[-1], lost=_why_gone(before[-1], host))
+        """Add a try with a key, and remove those with other keys. Returns its number, from 1."""
+        earlier_tries = self.read(key)
+        if earlier_tries and earlier_tries[-1].lost is None:
+            earlier_tries[-1] = replace(earlier_tries[-1], lost=_why_gone(earlier_tries[-1], host))
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        self._write([*before, Try(id, key, host, boot_id(), now, resumed_at)])
-        return len(before) + 1
+        self._write([*earlier_tries, Try(id, key, host, boot_id(), now, resumed_at)])
+        return len(earlier_tries) + 1
 
     def lose_last(self, why: str) -> list[Try]:
-        """Note why the last try was lost; returns all under its key."""
+        """Record why the last try was lost. Returns all tries with its key."""
         tries = self.read()
         lost = [*tries[:-1], replace(tries[-1], lost=why)] if tries else []
         self._write(lost)
         return lost
 
     def drop_last(self) -> None:
-        """Forget the last try, which was not begun, or was cancelled."""
+        """Remove the last try, which was not started, or was cancelled."""
         self._write(self.read()[:-1])
 
     def superseded(self, id: str, finished: bool = False) -> bool:
-        """Whether there is a later try than this one, or none and the run is `finished`: its record came after all.
+        """Whether there is a later try than this one, or the try is unknown and the run is `finished`.
 
-        A try that is not known is not superseded otherwise.
+        In the second case, an earlier process has stored the record after all.
         """
-        known = [each.id for each in self.read()]
-        return id in known[:-1] or (finished and id not in known)
+        ids = [attempt.id for attempt in self.read()]
+        return id in ids[:-1] or (finished and id not in ids)
 
     def content(self) -> bytes:
-        """The file; empty if there was no more than one try."""
+        """The content of the file; empty if there was at most one try."""
         tries = self.read()
         return _lines(tries) if len(tries) > 1 else b""
 
@@ -91,11 +91,11 @@ class Tries:
 
 
 def _lines(tries: list[Try]) -> bytes:
-    return b"".join(plain_json.dumps(asdict(one)).encode() + b"\n" for one in tries)
+    return b"".join(plain_json.dumps(asdict(attempt)).encode() + b"\n" for attempt in tries)
 
 
-def _why_gone(last: Try, host: str) -> str:
-    """Why a try has no end, as far as the host of the next one can tell."""
-    if last.host != host:
-        return f"host {last.host} fell silent"
-    return "the host was restarted" if last.boot != boot_id() else "nothing was left of it"
+def _why_gone(last_try: Try, host: str) -> str:
+    """The reason for which a try did not end, as far as the host of the next try knows it."""
+    if last_try.host != host:
+        return f"host {last_try.host} fell silent"
+    return "the host was restarted" if last_try.boot != boot_id() else "nothing was left of it"

@@ -16,8 +16,8 @@ def source_for(
 ) -> Source:
     """The source of a competition's download: its bundle, or `raw_dir` if given, or Kaggle.
 
-    `timeout` is the number of seconds without data after which a connection to Kaggle is closed and resumed,
-    `patience` that after which it gives up if nothing arrives.
+    `timeout` is the number of seconds without data after which a connection to Kaggle is closed and resumed;
+    `patience` is the number of seconds without data after which the download fails.
     """
     if competition.facts.source == "bundled":
         from storage.sources.bundled import Bundled

@@ -42,7 +42,7 @@ def recorded(store: Store, competition: Competition, source: Source) -> Download
 
 
 def recorded_md5(store: Store, competition_id: str) -> str | None:
-    """The MD5 of the archive that was downloaded last, from whatever source; None if there is no record of one."""
+    """The MD5 of the archive that was downloaded last, from any source; None if there is no record of one."""
     record: DownloadRecord | None = store.read_json(_record_url(store, competition_id))
     return (record["md5"] or None) if record else None
 
@@ -73,7 +73,7 @@ def acquire(
         source: source of the archive.
         verify: compare the archive's MD5 with the one in competition.yaml, if that has one.
         on_progress: called with short texts.
-        patience: seconds for which a store that goes away after the transfer is waited for: beginning anew costs more.
+        patience: seconds to wait for a store that fails after the transfer, because a new transfer costs more.
 
     Raises:
         DownloadError: the archive is truncated, damaged or not the published one. The store then has no record of it.
@@ -147,14 +147,14 @@ def _fetched(store: Store, competition: Competition, source: Source, verify: boo
 @contextlib.contextmanager
 def _folder(store: Store, competition: Competition, source: Source) -> Iterator[Path]:
     """A folder for the source to write to. For a remote source it is in the store, and is kept if the block fails."""
-    kept = store.local("raw", competition.id, "partial") if isinstance(source, RemoteSource) else None
-    if kept is None:
+    partial_folder = store.local("raw", competition.id, "partial") if isinstance(source, RemoteSource) else None
+    if partial_folder is None:
         with tempfile.TemporaryDirectory(prefix="mlebench-download-") as folder:
             yield Path(folder)
         return
-    kept.mkdir(parents=True, exist_ok=True)
-    yield kept
-    shutil.rmtree(kept, ignore_errors=True)
+    partial_folder.mkdir(parents=True, exist_ok=True)
+    yield partial_folder
+    shutil.rmtree(partial_folder, ignore_errors=True)
 
 
 def _placed(store: Store, competition: Competition, path: Path, verify: bool) -> Written:

@@ -1,4 +1,4 @@
-"""References to the archive of a competition: editions that were requested and are not prepared yet need it.
+"""References to the archive of a competition: requested editions that are not prepared yet need it.
 
 Between its download and its preparation nobody holds a lease, and the archive must not be removed by a process that has
 finished with another edition. Each process that will prepare an edition writes `locks/archive/<id>/<edition>-<n>.json`

@@ -29,8 +29,8 @@ ABANDONED_AGE = timedelta(days=1)  # age at which a multipart upload is consider
 def raw_archives(store: Store, items: Iterable[DiskUsage], dry: bool) -> Iterator[DiskUsage]:
     """Remove archives of prepared competitions, unless another edition is to be prepared from them.
 
-    An edition whose preparation was interrupted counts as one that is to be prepared. Download records are kept, so
-    nothing is prepared again.
+    An edition whose preparation was interrupted still has to be prepared. Download records are kept, so that nothing is
+    prepared again.
     """
     items = list(items)
     datasets = [(item.dataset.competition_id, item.state) for item in items if item.dataset is not None]
@@ -39,7 +39,7 @@ def raw_archives(store: Store, items: Iterable[DiskUsage], dry: bool) -> Iterato
     for item in items:
         if item.kind != "raw" or item.name not in done:
             continue
-        with _unused(store, item.name) as free:  # what `items` say may have changed until now
+        with _unused(store, item.name) as free:  # the state of `items` may have changed
             path = store.top.path(store.relative(store.raw(item.name)))
             prepared = any(committed_key(store, Dataset(edition, item.name)) for edition in EDITIONS)
             if free and prepared and not referencing_editions(store, item.name) and store.top.fs.exists(path):
@@ -50,9 +50,9 @@ def raw_archives(store: Store, items: Iterable[DiskUsage], dry: bool) -> Iterato
 
 
 def edition_datasets(store: Store, items: Iterable[DiskUsage], edition: Edition, dry: bool) -> Iterator[DiskUsage]:
-    """Remove all datasets of an edition, complete or not. Yields those that are in use too, with that state.
+    """Remove all datasets of an edition, complete or not. Datasets in use are kept, and yielded with that state.
 
-    One that another edition shares is in use by it.
+    A dataset that another edition shares is in use by that edition.
     """
     for item in items:
         if item.dataset is not None and item.dataset.edition == edition:
@@ -60,7 +60,7 @@ def edition_datasets(store: Store, items: Iterable[DiskUsage], edition: Edition,
 
 
 def old_datasets(store: Store, items: Iterable[DiskUsage], edition: Edition | None, dry: bool) -> Iterator[DiskUsage]:
-    """Remove complete datasets that are no longer current, of an edition or of all; as `edition_datasets`.
+    """Like `edition_datasets`, for complete datasets that are no longer current, of an edition or of all.
 
     Runs made on them can no longer be graded.
     """
@@ -77,11 +77,11 @@ def orphans(store: Store, items: Iterable[DiskUsage], dry: bool) -> Iterator[Dis
         elif item.kind == "raw":
             yield from _partial_download(store, item.name, dry)
     for folder in abandoned(store):
-        kept = Checkpoints(folder)
-        size, files = kept.usage()
+        checkpoints = Checkpoints(folder)
+        size, files = checkpoints.usage()
         if not dry:
-            kept.remove()
-        yield DiskUsage("checkpoints", folder.name, kept.url, size, files)
+            checkpoints.remove()
+        yield DiskUsage("checkpoints", folder.name, checkpoints.url, size, files)
     yield from _unfinished_uploads(store, dry)
 
 
@@ -111,16 +111,16 @@ def _dataset(store: Store, item: DiskUsage, states: Container[State], dry: bool)
             return
         # It may have been completed, made current or replaced since it was listed.
         again = usage_of_datasets(store, dataset.edition, dataset.competition_id)
-        now = next((other for other in again if other.dataset == dataset), None)
-        if now is None or now.state not in states:
+        usage_now = next((other for other in again if other.dataset == dataset), None)
+        if usage_now is None or usage_now.state not in states:
             return
-        if now.state == "complete" and (others := sharing(store, dataset)):
-            yield replace(now, name=f"{now.name}, shared with {', '.join(others)}", state="in use")
+        if usage_now.state == "complete" and (other_editions := sharing(store, dataset)):
+            yield replace(usage_now, name=f"{usage_now.name}, shared with {', '.join(other_editions)}", state="in use")
             return
         if is_used(store, dataset) or not (dry or remove_dataset(store, dataset)):
-            yield replace(now, state="in use")
+            yield replace(usage_now, state="in use")
             return
-        yield now
+        yield usage_now
 
 
 def _partial_download(store: Store, competition_id: str, dry: bool) -> Iterator[DiskUsage]:
@@ -130,10 +130,10 @@ def _partial_download(store: Store, competition_id: str, dry: bool) -> Iterator[
     with _unused(store, competition_id) as free:
         if not free:
             return
-        known = store.top.fs.exists(record)
+        is_recorded = store.top.fs.exists(record)
         for path, info in store.top.fs.find(folder, detail=True).items():
-            whole = known and path == f"{folder}/{competition_id}.zip"
-            if whole or path == record:
+            is_complete = is_recorded and path == f"{folder}/{competition_id}.zip"
+            if is_complete or path == record:
                 continue
             if not dry:
                 store.top.fs.rm_file(path)
@@ -146,16 +146,16 @@ def _unfinished_uploads(store: Store, dry: bool) -> Iterator[DiskUsage]:
         return
     fs: Any = store.top.fs
     bucket, prefix, _ = fs.split_path(store.top.root)
-    below = f"{prefix}/" if prefix else ""
-    for upload in list(_uploads(fs, bucket, below)):
+    key_prefix = f"{prefix}/" if prefix else ""
+    for upload in list(_uploads(fs, bucket, key_prefix)):
         if datetime.now(UTC) - upload["Initiated"] < ABANDONED_AGE:
             continue
-        with contextlib.ExitStack() as held:
-            leases = _leases_of(upload["Key"].removeprefix(below))
-            if not all(held.enter_context(lease(store, name, wait=False)) for name in leases):
+        with contextlib.ExitStack() as held_leases:
+            leases = _leases_of(upload["Key"].removeprefix(key_prefix))
+            if not all(held_leases.enter_context(lease(store, name, wait=False)) for name in leases):
                 continue
             if not dry:
-                with contextlib.suppress(FileNotFoundError):  # it has ended meanwhile
+                with contextlib.suppress(FileNotFoundError):  # it has just ended
                     fs.call_s3("abort_multipart_upload", Bucket=bucket, Key=upload["Key"], UploadId=upload["UploadId"])
             yield DiskUsage("raw", "upload never finished", f"{bucket}/{upload['Key']}", 0, 1, "incomplete")
 
@@ -172,7 +172,7 @@ def _uploads(fs: Any, bucket: str, prefix: str) -> Iterator[dict[str, Any]]:
 
 
 def _leases_of(path: str) -> list[str]:
-    """The leases of which a process that writes this object holds one. Tables and reports need none."""
+    """The leases, one of which a process holds while it writes this object. Tables and reports need none."""
     match path.split("/"):
         case ["raw", competition_id, *_]:
             return [download_lease(competition_id)]
@@ -185,7 +185,7 @@ def _leases_of(path: str) -> list[str]:
 
 @contextlib.contextmanager
 def _unused(store: Store, competition_id: str) -> Iterator[bool]:
-    """Yield whether no process downloads or prepares a competition. If so, none can start during the block."""
+    """Yield whether no process downloads or prepares a competition. Then no process can start this in the block."""
     names = [download_lease(competition_id), *(prepare_lease(Dataset(edition, competition_id)) for edition in EDITIONS)]
-    with contextlib.ExitStack() as held:
-        yield all(held.enter_context(lease(store, name, wait=False)) for name in names)
+    with contextlib.ExitStack() as held_leases:
+        yield all(held_leases.enter_context(lease(store, name, wait=False)) for name in names)

@@ -14,10 +14,10 @@ def group_names(store: Store) -> list[str]:
 
 
 def parts_of(store: Store, run_group: str) -> list[str]:
-    """URLs of the folders that exist of a group, in the order in which they are to be removed.
+    """URLs of the existing folders of a group, in the order in which they are to be removed.
 
-    What is made from the runs comes first, and the manifest last: a group that was removed in part can be removed, and
-    its evidence says what is missing.
+    Tables and reports come first, and the manifest last: a partly removed group can be removed again, and its evidence
+    shows what is missing.
     """
     urls = [
         *(store.url("tables", table, f"run_group={run_group}") for table in TABLES),
@@ -29,7 +29,7 @@ def parts_of(store: Store, run_group: str) -> list[str]:
         store.url("manifests", run_group),
     ]
     exist = store.concurrently([partial(store.exists, url) for url in urls])
-    return [url for url, there in zip(urls, exist, strict=True) if there]
+    return [url for url, exists in zip(urls, exist, strict=True) if exists]
 
 
 def remove_group(store: Store, run_group: str) -> None:

@@ -64,8 +64,8 @@ def usage_of_datasets(store: Store, edition: Edition, competition_id: str) -> It
     current = read_current(store, Dataset(edition, competition_id)).dataset
     name = f"{edition} {competition_id}"
     if current is not None and current.files_of:
-        shown, where = f"{name}, shared with {current.files_of}", store.prepared(current)
-        yield DiskUsage("prepared", shown, where, 0, 0, "complete", current)
+        label, where = f"{name}, shared with {current.files_of}", store.prepared(current)
+        yield DiskUsage("prepared", label, where, 0, 0, "complete", current)
     for dataset in all_datasets(store, edition, competition_id):
         marker = read_marker(store, dataset)
         if marker is not None:
@@ -83,7 +83,7 @@ def _listed(store: Store, kind: Kind, name: str, where: str, state: State = "") 
 
 
 def _sizes(fs: Any, path: str) -> Iterator[int]:
-    """The sizes of the files in a folder, or that of a file; nothing if neither is there."""
+    """The sizes of the files in a folder, or the size of a file; nothing if neither exists."""
     with contextlib.suppress(FileNotFoundError):
         info = fs.info(path)
         if info["type"] == "file":
@@ -92,7 +92,7 @@ def _sizes(fs: Any, path: str) -> Iterator[int]:
 
 
 def _total(sizes: Iterable[int]) -> tuple[int, int]:
-    """Sum and number."""
+    """The sum of the sizes, and their number."""
     total = count = 0
     for size in sizes:
         total, count = total + size, count + 1

@@ -71,7 +71,7 @@ class GroupManifest:
         }
 
     def started(self) -> Counter[str]:
-        """How many times an agent was started for each run."""
+        """The number of times that an agent was started for each run."""
         return Counter(str(entry.get("run")) for entry in self.entries if entry.get("kind") == "started")
 
 
@@ -85,14 +85,14 @@ def planned_runs(store: Store, run_group: str) -> list[tuple[str, int]]:
     try:
         runs = [run.rsplit("/", 1) for run in GroupManifest(entries).planned()]
         return sorted((name, int(seed)) for name, seed in runs)
-    except (KeyError, TypeError, ValueError):  # somebody else's entry
+    except (KeyError, TypeError, ValueError):  # an entry of another program
         return []
 
 
 def append(store: Store, run_group: str, key: str | None, kind: str, **facts: Any) -> None:
     """Append an entry. The first one is preceded by a list of the runs that the group has already.
 
-    A plan that the manifest has already is not repeated, unless it was not signed and there is a key now.
+    A plan that the manifest already has is not repeated, unless it is not signed and there is a key now.
     """
     paths = _paths(store, run_group)
     if not paths and kind != "present":
@@ -106,29 +106,29 @@ def append(store: Store, run_group: str, key: str | None, kind: str, **facts: An
     ):
         return
     fs = store.top.fs
-    before = hashlib.sha256(fs.cat_file(paths[-1])).hexdigest() if paths else GENESIS
+    previous_hash = hashlib.sha256(fs.cat_file(paths[-1])).hexdigest() if paths else GENESIS
     number = _number(paths[-1]) + 1 if paths else 0
     while True:
         entry = {"kind": kind, "at": datetime.now(UTC).isoformat(), **facts, "run_group": run_group}
-        entry |= {"seq": number, "prev": before, "id": uuid.uuid4().hex}
+        entry |= {"seq": number, "prev": previous_hash, "id": uuid.uuid4().hex}
         if key:
             entry["signature"] = sign(_signed_text(entry), key)
         path = store.top.path(f"manifests/{run_group}/{number:06d}.json")
         if create(fs, path, canonical(entry), store.top.local):
             return
-        before = hashlib.sha256(fs.cat_file(path)).hexdigest()  # of another process
+        previous_hash = hashlib.sha256(fs.cat_file(path)).hexdigest()  # of another process
         number += 1
 
 
 def read_manifest(store: Store, run_group: str, key: str | None) -> GroupManifest:
     """Read and check a manifest. Without entries it is empty, without problems.
 
-    With a key, all entries must be signed from the first signed one on. Those before it are taken as made without a
-    key: their hashes are in what is signed.
+    With a key, all entries must be signed from the first signed one on. Earlier entries were made without a key; the
+    signed entries contain their hashes.
     """
     entries: list[dict[str, Any]] = []
     problems: list[Problem] = []
-    before, paths, unsigned = GENESIS, _paths(store, run_group), 0
+    previous_hash, paths, unsigned = GENESIS, _paths(store, run_group), 0
     for place, path in enumerate(paths):
         content, where = store.top.fs.cat_file(path), f"manifest entry {_number(path)}"
         entry = _parse(content)
@@ -136,17 +136,17 @@ def read_manifest(store: Store, run_group: str, key: str | None) -> GroupManifes
             problems.append(Problem(where, "was changed: it is no entry of a manifest"))
         else:
             entries.append(entry)
-            if entry.get("seq") != place or entry.get("prev") != before or entry.get("run_group") != run_group:
+            if entry.get("seq") != place or entry.get("prev") != previous_hash or entry.get("run_group") != run_group:
                 problems.append(Problem(where, "does not follow the one before: entries were removed or changed"))
             if key and unsigned == place and not entry.get("signature"):
                 unsigned += 1
             elif key and not signed(_signed_text(entry), str(entry.get("signature")), key):
                 problems.append(Problem(where, "was not signed with this key"))
-        before = hashlib.sha256(content).hexdigest()
+        previous_hash = hashlib.sha256(content).hexdigest()
     if paths and unsigned == len(paths):
-        what = "has no signed entry, although there is a key: it was made without one, or forged"
-        problems.append(Problem("manifest", what))
-    return GroupManifest(entries, problems, before, unsigned)
+        description = "has no signed entry, although there is a key: it was made without one, or forged"
+        problems.append(Problem("manifest", description))
+    return GroupManifest(entries, problems, previous_hash, unsigned)
 
 
 _SHAPES: dict[str, type | tuple[type, ...]] = {
@@ -161,7 +161,7 @@ _SHAPES: dict[str, type | tuple[type, ...]] = {
 
 
 def _parse(content: bytes) -> dict[str, Any] | None:
-    """An entry; None if it is not of a form that we write."""
+    """An entry; None if this program does not write entries of its form."""
     try:
         entry = json.loads(content)
         if canonical(entry) != content:
@@ -228,7 +228,7 @@ def heads_of(store: Store, run_group: str) -> dict[str, str | None]:
 
 
 def head_of_run(content: Mapping[str, Any]) -> str | None:
-    """The hash that stands for a run in a manifest: that of its ledger, or of the record of a copy."""
+    """The hash of a run in a manifest: that of its ledger, or of the record of a copy."""
     if content.get("submission_from"):
         return fingerprint({name: value for name, value in content.items() if name != "signature"})
     head = content.get("ledger_head")

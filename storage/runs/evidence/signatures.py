@@ -1,7 +1,7 @@
 """Hashes and signatures of the evidence: with a secret (HMAC), or with a pair of keys (Ed25519).
 
-Whoever can check an HMAC can also forge it. With Ed25519, operators sign with the private key and publish the public
-key, with which anybody can check and nobody can sign.
+Everybody who can check an HMAC can also forge it. With Ed25519, operators sign with the private key and publish the
+public key, which can check signatures but not create them.
 """
 
 from __future__ import annotations

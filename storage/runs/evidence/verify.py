@@ -56,12 +56,13 @@ def _verify_run(folder: RunFolder, key: str | None, listed_head: str | None, vou
     problems += _signature(record, key, vouched)
     if listed_head is not None and listed_head != head:
         problems.append(Problem("tables/runs", f"has the head {listed_head[:12]}, {RUN} {str(head)[:12]}"))
-    urls = {store.relative(each).removeprefix(store.relative(url) + "/"): each for each in _files(store, url)}
+    prefix = store.relative(url) + "/"
+    urls = {store.relative(file_url).removeprefix(prefix): file_url for file_url in _files(store, url)}
     if EVIDENCE not in urls:
         return [*problems, Problem(EVIDENCE, "is missing")]
     hashes = {
-        path: _sha256(store, each)
-        for path, each in sorted(urls.items())
+        path: _sha256(store, file_url)
+        for path, file_url in sorted(urls.items())
         if path not in _NOT_IN_LEDGER
         and not is_grade(path)  # made later
         and not path.startswith(TRY)  # of another process, which lost its lease or is at work
@@ -72,7 +73,7 @@ def _verify_run(folder: RunFolder, key: str | None, listed_head: str | None, vou
 
 @dataclass(frozen=True)
 class GroupVerification:
-    """What verifying a run group found out."""
+    """The result of verifying a run group."""
 
     problems: dict[str, list[Problem]]
     """The problems of each run (`COMPETITION/SEED`), which may be an empty list, and those of the `manifest`."""
@@ -90,9 +91,9 @@ def verify_group(store: Store, run_group: str, key: str | None) -> GroupVerifica
     table = read_table(store, "runs", [run_group])
     rows = table[table["ledger_head"].notna()].to_dict("records") if len(table) else []
     listed_heads = {f"{row['competition_id']}/{row['seed']}": str(row["ledger_head"]) for row in rows}
-    folders = {f"{each.competition_id}/{each.seed}": each for each in finished_folders(store, run_group)}
+    folders = {f"{folder.competition_id}/{folder.seed}": folder for folder in finished_folders(store, run_group)}
     if folders:  # a group of imported grades has no runs
-        graded = {f"{each.competition_id}/{each.seed}": each for each in graded_folders(store, run_group)}
+        graded = {f"{folder.competition_id}/{folder.seed}": folder for folder in graded_folders(store, run_group)}
         folders = {**graded, **folders}
     manifest = read_manifest(store, run_group, key)
     vouched, heads = manifest.vouched(), heads_of(store, run_group)
@@ -114,10 +115,10 @@ def verify_group(store: Store, run_group: str, key: str | None) -> GroupVerifica
 
 
 def find_unexpected(store: Store, run_group: str) -> dict[str, Problem]:
-    """What lies in the folder of a run group beside its runs, by its path in there.
+    """Files and folders in the folder of a run group that do not belong to its runs, by their path in it.
 
-    The folder of a group contains folders of competitions, and these contain folders of seeds. The evidence covers what
-    lies deeper. Competitions must be those of the catalog: a run of another one cannot be graded.
+    The folder of a group contains folders of competitions, and these contain folders of seeds. The evidence covers
+    deeper files. Competitions must be those of the catalog, because a run of another competition cannot be graded.
     """
     top = store.top.path(f"runs/{run_group}")
     contents = store.top.fs.find(top, maxdepth=2, withdirs=True, detail=True)
@@ -136,16 +137,16 @@ def find_unexpected(store: Store, run_group: str) -> dict[str, Problem]:
         elif seed and not is_seed(seed):
             unexpected[path] = Problem("folder", "is not part of the group: its name is not a seed")
         elif competition_id not in competitions:
-            what = "is not part of the group: the catalog has no such competition, and MLEBENCH_COMPETITIONS names none"
-            unexpected[path] = Problem("folder", what)
+            text = "is not part of the group: the catalog has no such competition, and MLEBENCH_COMPETITIONS names none"
+            unexpected[path] = Problem("folder", text)
     return unexpected
 
 
 def _record(folder: RunFolder) -> tuple[dict[str, Any], list[Problem]]:
     """The content of the run's record (empty if it cannot be read), and problems with its format.
 
-    It is not converted to a `RunRecord`, because the hash covers the content of the file. What verifying reads of it is
-    of the right type, and the rest can be hashed.
+    It is not converted to a `RunRecord`, because the hash covers the content of the file. Fields that are read for
+    verifying have the right type, and the others can be hashed.
     """
     store = folder.store
     if not folder.finished():
@@ -169,10 +170,10 @@ def _verify_grades(folder: RunFolder, key: str | None) -> list[Problem]:
     store, problems = folder.store, []
     for url in store.glob(f"{store.relative(folder.url)}/grade*.json"):
         name = url.rsplit("/", 1)[1]
-        beside = name.replace("grade", "snapshots", 1)
+        snapshots_name = name.replace("grade", "snapshots", 1)
         try:
             content = store.read_json(url)
-            rows = store.read_json(f"{folder.url}/{beside}") or []
+            rows = store.read_json(f"{folder.url}/{snapshots_name}") or []
         except InvalidJson as error:
             problems.append(Problem(name, f"was changed: {error}"))
             continue
@@ -181,7 +182,7 @@ def _verify_grades(folder: RunFolder, key: str | None) -> list[Problem]:
             continue
         problems += check_record(content, name, folder, key)
         if (rows or "snapshots_hash" in content) and content.get("snapshots_hash") != fingerprint(rows):
-            problems.append(Problem(beside, f"differs from what {name} says"))
+            problems.append(Problem(snapshots_name, f"differs from what {name} says"))
     for url in store.glob(f"{store.relative(folder.url)}/snapshots*.json"):
         name = url.rsplit("/", 1)[1]
         if not store.exists(f"{folder.url}/{name.replace('snapshots', 'grade', 1)}"):
@@ -197,23 +198,24 @@ def _verify_copy(store: Store, record: dict[str, Any], key: str | None) -> list[
         return [Problem(RUN, f"is a copy of {source}, which is not a run in this store")]
     original, problems = _record(folder)
     if original and not original.get("submission_from"):
-        problems = [each for each in verify_run(folder, key) if not is_grade(each.where)]  # the copy has its own grade
+        # The copy has its own grade.
+        problems = [problem for problem in verify_run(folder, key) if not is_grade(problem.where)]
         problems += _differences(record, original)
     elif original:
         problems.append(Problem(RUN, "is a copy itself"))
-    return [Problem(f"{store.relative(source)}: {each.where}", each.what) for each in problems]
+    return [Problem(f"{store.relative(source)}: {problem.where}", problem.what) for problem in problems]
 
 
 def _differences(copy: dict[str, Any], original: dict[str, Any]) -> list[Problem]:
-    """Fields in which a copy differs. Compared as records."""
+    """Fields in which a copy differs, compared as records."""
     try:
-        new, old = (RunRecord.from_json(each, RUN).model_dump() for each in (copy, original))
+        copy_values, original_values = (RunRecord.from_json(content, RUN).model_dump() for content in (copy, original))
     except RecordError as error:
         return [Problem(RUN, str(error))]
     return [
-        Problem(RUN, f"{name} is {new.get(name)!r}, the original run has {old.get(name)!r}")
-        for name in sorted({*new, *old} - _COPY_DIFFERS)
-        if new.get(name) != old.get(name)
+        Problem(RUN, f"{name} is {copy_values.get(name)!r}, the original run has {original_values.get(name)!r}")
+        for name in sorted({*copy_values, *original_values} - _COPY_DIFFERS)
+        if copy_values.get(name) != original_values.get(name)
     ]
 
 
@@ -234,7 +236,7 @@ def _signature(record: Mapping[str, Any], key: str | None, vouched: Collection[s
 def _files(store: Store, url: str) -> list[str]:
     fs, path = store.top.fs, store.top.path(store.relative(url))
     prefix = len(store.top.root) + 1
-    return [store.url(str(each)[prefix:]) for each in fs.find(path)]
+    return [store.url(str(file_path)[prefix:]) for file_path in fs.find(path)]
 
 
 def _sha256(store: Store, url: str) -> str:

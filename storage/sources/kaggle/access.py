@@ -46,8 +46,8 @@ def _access(competition_id: str, timeout: float) -> Access:
     from storage.sources.kaggle.retry import Policy, retrying
 
     page = errors.competition_page(competition_id)
-    known = registry.folders()
-    if competition_id in known and registry.get(competition_id).facts.source != "kaggle":
+    folders = registry.folders()
+    if competition_id in folders and registry.get(competition_id).facts.source != "kaggle":
         return Access(competition_id, "ok", "generated from installed libraries")
     try:
         retrying(competition_id, page, partial(_ask, competition_id, timeout), policy=Policy(MAX_ATTEMPTS, longest=60))

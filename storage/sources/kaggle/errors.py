@@ -72,9 +72,9 @@ def final_error(what: str, page: str, error: Exception) -> KaggleError | None:
     if status == 403 and _rules(message):
         return RulesNotAccepted(f"{what}: the competition's rules are not accepted yet; accept them at {page}/rules")
     if status == 403:
-        said = f" ({message})" if message else ""
+        detail = f" ({message})" if message else ""
         return _refused(
-            f"{what}: Kaggle refuses it to this account{said}; see {page}, and whether the rules at {page}/rules are "
+            f"{what}: Kaggle refuses it to this account{detail}; see {page}, and whether the rules at {page}/rules are "
             "accepted"
         )
     if status == 404:
@@ -106,15 +106,15 @@ def status_of(error: Exception) -> tuple[int | None, str]:
         body = response.json()
     except (ValueError, OSError, RuntimeError):  # not JSON, truncated, or already consumed
         body = None
-    inner: dict[str, Any] = body if isinstance(body, dict) else {}
-    if isinstance(inner.get("error"), dict):
-        inner = inner["error"]
-    code, status = inner.get("code"), int(response.status_code)
+    details: dict[str, Any] = body if isinstance(body, dict) else {}
+    if isinstance(details.get("error"), dict):
+        details = details["error"]
+    code, status = details.get("code"), int(response.status_code)
     if status < 400 and isinstance(code, int) and code >= 400:
         status = code
     if status < 400:
         return None, ""
-    return status, redact(" ".join(str(inner.get("message") or "").split()))[:200]
+    return status, redact(" ".join(str(details.get("message") or "").split()))[:200]
 
 
 def _rules(message: str) -> bool:

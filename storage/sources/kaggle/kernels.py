@@ -89,9 +89,9 @@ def replace_index(store: Store, competition_id: str, kernels: list[Kernel]) -> N
 
     frame = pd.DataFrame([asdict(kernel) for kernel in kernels])
     write_frame(store, store.url("kernels", competition_id, INDEX), frame)
-    kept = {store.url("kernels", competition_id, name) for name in (INDEX, *(kernel.path for kernel in kernels))}
+    kept_urls = {store.url("kernels", competition_id, name) for name in (INDEX, *(kernel.path for kernel in kernels))}
     for url in store.glob(f"kernels/{competition_id}/*"):
-        if url not in kept:
+        if url not in kept_urls:
             store.remove(url)
 
 
@@ -108,9 +108,9 @@ def fetch_kernel(ref: str, timeout: float, version: int | None = None) -> Any:
 
 
 def fetch_each(listed: Iterable[T], report: Report, timeout: float) -> Iterator[tuple[T, Any]]:
-    """What has a `ref`, each with Kaggle's answer. Notebooks that are not to be had are reported and left out.
+    """The items, which have a `ref`, each with Kaggle's answer. Unavailable notebooks are reported and left out.
 
-    Raises `KaggleError` where no notebook can be had: without credentials, or without a connection.
+    Raises `KaggleError` if no notebook is available, without credentials, or without a connection.
     """
     for kernel in listed:
         try:
@@ -132,8 +132,8 @@ def write_kernel(store: Store, competition_id: str, answer: Any, listed: Any) ->
     Args:
         store: the store.
         competition_id: the competition that it belongs to.
-        answer: what `fetch_kernel` returned.
-        listed: what is known of it: its `ref`, and `title`, `author`, `total_votes` and `last_run_time`.
+        answer: the result of `fetch_kernel`.
+        listed: facts about it: its `ref`, and `title`, `author`, `total_votes` and `last_run_time`.
     """
     code = code_of(answer)
     name = _UNSAFE.sub("-", listed.ref.replace("/", "--")).lstrip(".-") + ".py"

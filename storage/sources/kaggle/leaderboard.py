@@ -38,14 +38,14 @@ def fetch_leaderboard(competition_id: str, timeout: float = NETWORK_TIMEOUT) -> 
     """
     from storage.sources.kaggle.retry import retrying
 
-    page, rows, token, seen = competition_page(competition_id), [], "", {""}
+    page, rows, token, seen_tokens = competition_page(competition_id), [], "", {""}
     while True:
         answer = retrying(competition_id, page, partial(_page, competition_id, token, timeout))
         rows += list(answer.submissions or [])
         token = answer.next_page_token or ""
-        if token in seen:  # the last page, or a repeated one
+        if token in seen_tokens:  # the last page, or a repeated one
             break
-        seen.add(token)
+        seen_tokens.add(token)
     if not rows:
         raise KaggleError(f"{competition_id}: Kaggle shows no leaderboard; see {page}/leaderboard")
     return [

@@ -95,11 +95,11 @@ def pull_references(
 ) -> tuple[list[Kernel], int]:
     """Fetch recorded notebooks into ``kernels/<id>/`` instead of what is there.
 
-    If the code of a notebook has changed, the recorded version is asked for. Notebooks that are not to be had are left
-    out, and those of which only other code is to be had are kept as they are now. Both are reported.
+    If the code of a notebook has changed, the recorded version is requested. Unavailable notebooks are left out, and
+    notebooks of which only other code is available are stored with that code. Both are reported.
 
     Returns:
-        The rows of the index, and how many notebooks are not as recorded.
+        The rows of the index, and the number of notebooks that differ from the record.
 
     Raises:
         KaggleError: no notebook can be fetched.

@@ -2,8 +2,8 @@
 
 They are not left to the Prefect task, because its delays are fixed in advance, whereas Kaggle requests delays with
 Retry-After, a transfer resumes within the same file, and a transfer that makes progress may be interrupted any number
-of times. An error that is raised because the patience is used up is not one that passes, so that retries of the task
-never multiply it.
+of times. The error that is raised when the patience is used up is permanent, so that retries of the task do not
+multiply the patience.
 """
 
 from __future__ import annotations
@@ -78,13 +78,15 @@ class Retries:
     def _delay(self, error: Exception) -> float:
         policy = self.policy
         backoff = min(policy.cap, policy.first * 2 ** (self.failures - 1)) * random.uniform(0.5, 1.5)
-        asked = retry_after(getattr(error, "response", None))
-        if asked is None:
+        requested_seconds = retry_after(getattr(error, "response", None))
+        if requested_seconds is None:
             return backoff
-        if asked > policy.longest:
-            raise Unreachable(f"{self.what}: Kaggle asks to wait {asked:.0f} s; run again after that") from None
+        if requested_seconds > policy.longest:
+            raise Unreachable(
+                f"{self.what}: Kaggle asks to wait {requested_seconds:.0f} s; run again after that"
+            ) from None
         # Never earlier than requested, and with jitter, so that rejected clients do not all return at the same time.
-        return asked + random.uniform(0, 0.1 * asked + policy.first)
+        return requested_seconds + random.uniform(0, 0.1 * requested_seconds + policy.first)
 
 
 def retrying(

@@ -50,16 +50,18 @@ class Kaggle:
         path, note = folder / f"{competition.id}.zip", folder / "of.json"
         with _exclusively(folder, competition.id):
             for _ in range(MAX_RESTARTS):
-                offset, known = _partial(path, note)
-                transfer = Transfer(competition.id, report, known, self.timeout, Policy(patience=self.patience))
+                offset, known_identity = _partial(path, note)
+                transfer = Transfer(
+                    competition.id, report, known_identity, self.timeout, Policy(patience=self.patience)
+                )
                 try:
                     with path.open("r+b" if offset else "wb") as file:
                         file.seek(offset)
                         file.truncate()
                         for piece in transfer.pieces(offset):
-                            if transfer.identity != known:
-                                known = transfer.identity
-                                note.write_text(plain_json.dumps(known), "utf-8")
+                            if transfer.identity != known_identity:
+                                known_identity = transfer.identity
+                                note.write_text(plain_json.dumps(known_identity), "utf-8")
                             file.write(piece)
                         file.flush()
                         os.fsync(file.fileno())

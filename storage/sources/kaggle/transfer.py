@@ -64,8 +64,8 @@ class Transfer:
         import requests
         from kagglesdk.competitions.types.competition_api_service import ApiDownloadDataFilesRequest
 
-        whole = self.identity is not None and offset == self.identity.size
-        resume = offset > 0 and not whole  # for a complete archive only the identity is compared
+        is_complete = self.identity is not None and offset == self.identity.size
+        resume = offset > 0 and not is_complete  # for a complete archive only the identity is compared
         request = ApiDownloadDataFilesRequest()
         request.competition_name = self.competition_id
         with connect(self.timeout, {"Range": f"bytes={offset}-"} if resume else None) as client:
@@ -77,7 +77,7 @@ class Transfer:
                 raise
             try:
                 skip = self._check(response, offset)
-                if not whole:
+                if not is_complete:
                     yield from _after(skip, response.iter_content(PIECE_BYTES))
             finally:
                 response.close()

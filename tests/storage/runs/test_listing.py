@@ -109,7 +109,7 @@ class TestNumbersOfRequests:
     def test_files_in_folders_of_runs_are_skipped(
         self, faulty_s3: FaultyBucket, store: Store, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(listing, "_NAMES", 20)
+        monkeypatch.setattr(listing, "_PAGE_NAMES", 20)
         write_runs(store, files=0)
         store.put_many(store.url("runs", "g", "c00", "0"), {f"code/{n}.py": Path(__file__) for n in range(300)})
         found = Requests(faulty_s3, lambda: [run.name for run in stored_runs(store, "g")])
@@ -119,7 +119,7 @@ class TestNumbersOfRequests:
     def test_of_a_group_with_many_files(
         self, faulty_s3: FaultyBucket, store: Store, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(listing, "_NAMES", 5)
+        monkeypatch.setattr(listing, "_PAGE_NAMES", 5)
         write_runs(store)
         found = Requests(faulty_s3, lambda: [run.name for run in stored_runs(store, "g")])
         assert found.result == NAMES
@@ -141,7 +141,7 @@ def test_records_are_read_concurrently(faulty_s3: FaultyBucket, store: Store) ->
 
 @pytest.mark.parametrize("names", [3, 7, 1000])
 def test_whatever_lies_in_a_group_is_found(s3: Bucket, names: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(listing, "_NAMES", names)
+    monkeypatch.setattr(listing, "_PAGE_NAMES", names)
     store, chance = Store(s3.url), random.Random(names)
     competitions = ["a", "a-b", "a.b", "a0", "b", "ü", "\U0001f40d"]
     files = ["run.json", "grade.json", "code/x.py", "code/sub/y.py", "logs/a.log", "try-2/submission.csv", "zz/1"]
