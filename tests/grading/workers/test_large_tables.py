@@ -50,19 +50,3 @@ def test_a_cell_has_a_bound_however_text_is_held(pool: GradingPool, tmp_path: Pa
         grade = pool.grade(path)
     assert grade.outcome == "invalid"
     assert "a cell of column 'word' has 3,000,001 characters" in str(grade.message)
-
-
-def test_workers_leave_out_the_rows_that_no_answer_asks_for(tmp_path: Path) -> None:
-    counts = (
-        GRADE.split("def grade")[0] + "def grade(submission, answers, edition):\n    return float(len(submission))\n"
-    )
-    path, ids = tmp_path / "submission.csv", [f"customer {number:06}" for number in range(ROWS)]
-    path.write_text("id,word\n" + "".join(f"{name},text\n" for name in ids))
-    read = {}
-    for rows in ('{"v1": "id"}', '{"v2": "id"}'):
-        grade = counts.replace('texts="arrow"', f'texts="arrow", rows={rows}')
-        competition, prepared = odd_competition(tmp_path / rows[2:4], grade, f"id,word\n{ids[7]},x\n{ids[99]},y\n")
-        with GradingPool(competition, prepared, edition="v1", limits=GradingLimits()) as pool:
-            read[rows[2:4]] = pool.grade(path).report.score or 0
-    assert read["v2"] == ROWS, "an edition for which READS names no column gets all"
-    assert 2 <= read["v1"] < ROWS / 10
