@@ -136,7 +136,7 @@ def _grade_hostile(subject: Subject) -> HostileOutcomes:
         for name, content in chain([("missing", b"")], hostile_submissions(sample, gold)):
             if name != "missing":
                 path.write_bytes(content)
-            response = read = _respond(competition.read_submission, path, answers, edition)
+            response = read = _respond(competition.read_submission, path, edition)
             if read.value is not None:
                 # Scoring may change its argument.
                 scored = copy.deepcopy(read.value) if checked_apart else read.value
