@@ -85,7 +85,7 @@ def live_run(scratch: Path, run_id: str) -> control.Layout | None:
     started_layouts = []
     for path in (scratch / "runs").glob("*/control/task.json"):
         layout = control.Layout(path.parents[1])
-        task = control.read(path, control.Task)
+        task = control.read(path, control.LaunchSpec)
         if task is not None and task.run_id == run_id and not _ended(layout):
             started_layouts.append((path.stat().st_mtime, layout))
     return max(started_layouts, key=lambda item: item[0])[1] if started_layouts else None
