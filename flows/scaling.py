@@ -122,9 +122,8 @@ def shares(jobs: Sequence[Job], machines: int) -> list[list[Job]]:
         row = ordered[start : start + machines]
         for part, job in zip(parts if start // machines % 2 == 0 else parts[::-1], row, strict=False):
             part.append(job)
-    return [
-        sorted(part, key=lambda job: job.name) for part in parts if part
-    ]  # flows take competitions in order of name
+    # Flows take competitions in the order of their names.
+    return [sorted(part, key=lambda job: job.name) for part in parts if part]
 
 
 def estimate(jobs: Sequence[Job], scenario: Scenario) -> Estimate:

@@ -137,7 +137,8 @@ def report_conditions(runs: pd.DataFrame, grades: pd.DataFrame, run_group: str) 
     facts = {}
     no_policy = "network" not in group_runs or group_runs["network"].isna().all()
     if len(group_runs) and no_policy:
-        facts["Network"] = f"not restricted ({', '.join(sorted(set(group_runs['backend'].dropna())))} backend)"
+        backends = ", ".join(sorted(group_runs["backend"].dropna().unique()))
+        facts["Network"] = f"not restricted ({backends} backend)" if backends else "not restricted"
     graded = grades[grades["run_group"] == run_group] if len(grades) else grades
     boards = sorted(graded["leaderboard"].dropna().unique()) if "leaderboard" in graded else []
     facts["Medal thresholds"] = ", ".join(boards) or "stored"

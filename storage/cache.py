@@ -124,7 +124,7 @@ class Cache:
             return True
 
     def _reserve(self, digest: str, label: str, size: int, within_limit: bool, on_wait: Callable[[str], None]) -> None:
-        """Reserve space for the missing bytes of a copy. Raises `UserError`."""
+        """Reserve space for the missing bytes of a copy. Raises `UserError` if there is too little."""
         give_up = time.monotonic() + self.patience
         while True:
             with locked(self.folder / "room.lock", wait=True):

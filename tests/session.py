@@ -22,24 +22,24 @@ from types import FrameType
 import psutil
 
 from sandbox.docker.engine import WORKDIR
-from sandbox.process.processes import adopt_orphans
+from sandbox.process.processes import ProcessTree, adopt_orphans
 
 INTERRUPT_SECONDS = 30.0
 """How long pytest may take to end after Ctrl-C before it is killed."""
-TERMINATE_SECONDS, KILL_SECONDS = 5.0, 30.0
-"""How long a process that was left behind may take to end before it is killed, and after that before it is left."""
+TERMINATE_SECONDS = 5.0
+"""How long a process that was left behind may take to end before it is killed."""
 
 
 def main(arguments: list[str]) -> int:
     """Run pytest with these arguments; returns its exit code."""
-    adopt_orphans()
+    descendants = ProcessTree(complete=adopt_orphans())
     folder = Path(tempfile.mkdtemp(prefix="t-"))  # short: paths of sockets have at most 107 characters
     # In a process group of its own, so that Ctrl-C in the terminal reaches it once, through this process.
     command = [sys.executable, "-m", "pytest", *arguments]
     pytest = subprocess.Popen(command, env={**os.environ, "TMPDIR": str(folder)}, process_group=0)
     with _forwarding_signals(pytest):
         code = _wait(pytest)
-    _end_processes()
+    _end_processes(descendants)
     _remove_containers(folder)
     _unmount(folder)
     if code == 0:
@@ -79,24 +79,21 @@ def _wait(pytest: subprocess.Popen[bytes]) -> int:
             return pytest.returncode if pytest.returncode >= 0 else 128 - pytest.returncode
 
 
-def _end_processes() -> None:
-    """End all descendants: politely, since servers and supervisors end their own children, then by force."""
-    for send, seconds in ((psutil.Process.terminate, TERMINATE_SECONDS), (psutil.Process.kill, KILL_SECONDS)):
-        until = time.monotonic() + seconds
-        signalled: set[psutil.Process] = set()
-        while time.monotonic() < until:
-            with contextlib.suppress(ChildProcessError):
-                while os.waitpid(-1, os.WNOHANG)[0]:
-                    pass
-            left = psutil.Process().children(recursive=True)
-            if not left:
-                return
-            for process in left:
-                if process not in signalled:
-                    signalled.add(process)
-                    with contextlib.suppress(psutil.NoSuchProcess):
-                        send(process)
-            time.sleep(0.1)
+def _end_processes(descendants: ProcessTree) -> None:
+    """End what is left: politely, since servers and supervisors end their own children, then by force."""
+    descendants.send(signal.SIGTERM)
+    give_up = time.monotonic() + TERMINATE_SECONDS
+    while descendants.processes() and time.monotonic() < give_up:
+        _reap()
+        time.sleep(0.1)
+    descendants.kill(_reap)
+
+
+def _reap() -> None:
+    """Take note of the ends of children and adopted processes."""
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
 
 
 def _remove_containers(folder: Path) -> None:

@@ -87,7 +87,7 @@ class PoolAttempts:
     def poll(self) -> None:
         """Report what the flow runs do, and take the outcomes of those that have ended. Does nothing if called often.
 
-        An attempt whose flow run has crashed is submitted again. Raises `UserError`.
+        An attempt whose flow run has crashed is submitted again. Raises `UserError` if the group was cancelled.
         """
         now = time.monotonic()
         if now - self._polled_at < POLL_SECONDS:

@@ -20,9 +20,8 @@ _SEQUENTIAL = (".7z", ".tar.gz", ".tgz")
 """Formats in which reaching a member means decompressing everything before it."""
 MAX_CHUNK_BYTES = 128 << 20
 MAX_CHUNK_FILES = 2_000
-FILE_COST_BYTES = (
-    16 << 10
-)  # creating a file takes as long as copying this many bytes, so chunks of tiny files stay small
+# Creating a file takes as long as copying this many bytes, so chunks of tiny files stay small.
+FILE_COST_BYTES = 16 << 10
 _BYTES = Done._fields.index("bytes")
 
 

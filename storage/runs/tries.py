@@ -48,7 +48,7 @@ class Tries:
             content = self._store.read(self._url)
         except FileNotFoundError:
             return []
-        return [attempt for attempt in (Try(**line) for line in parse(content)) if key in (None, attempt.key)]
+        return [start for start in (Try(**line) for line in parse(content)) if key in (None, start.key)]
 
     def begin(self, id: str, key: str, host: str, resumed_at: float | None = None) -> int:
         """Add a try with a key, and remove those with other keys. Returns its number, from 1."""
@@ -75,7 +75,7 @@ class Tries:
 
         In the second case, an earlier process has stored the record after all.
         """
-        ids = [attempt.id for attempt in self.read()]
+        ids = [start.id for start in self.read()]
         return id in ids[:-1] or (finished and id not in ids)
 
     def content(self) -> bytes:
@@ -91,7 +91,7 @@ class Tries:
 
 
 def _lines(tries: list[Try]) -> bytes:
-    return b"".join(plain_json.dumps(asdict(attempt)).encode() + b"\n" for attempt in tries)
+    return b"".join(plain_json.dumps(asdict(start)).encode() + b"\n" for start in tries)
 
 
 def _why_gone(last_try: Try, host: str) -> str:
