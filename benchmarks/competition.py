@@ -10,7 +10,7 @@ name: 'A measurement'
 category: 'Image Classification'
 complexity: demo
 metric: {{name: accuracy, direction: higher}}
-split: 'random'
+holdout: 'random'
 leaderboard: {{teams: 1, gold: 0.9, silver: 0.8, bronze: 0.7, median: 0.5, human: false}}
 files:
   answers: private/test.csv

@@ -44,12 +44,12 @@ def _measurements(names: list[str], work: Path, full: bool) -> Iterator[Measurem
         size = data.pictures_in_a_nested_zip(pictures, 20_000)
         if "a" in names:
             yield Measurement(
-                "a", "20,000 pictures of a nested zip into two directories", 6, "bench-pictures", pictures, size,
+                "a", "20,000 pictures of a nested zip into two directories", 3, "bench-pictures", pictures, size,
                 lambda out: baseline.pictures(pictures, out, zipped=False), times=5,
             )  # fmt: skip
         if "b" in names:
             yield Measurement(
-                "b", "the same into two zips", 8, "bench-zips", pictures, size,
+                "b", "the same into two zips", 4, "bench-zips", pictures, size,
                 lambda out: baseline.pictures(pictures, out, zipped=True), times=1,
             )  # fmt: skip
     if "c" in names:
@@ -63,7 +63,7 @@ def _measurements(names: list[str], work: Path, full: bool) -> Iterator[Measurem
         folders = fresh("folders-", work)
         size = data.folders_of_files(folders, 2_000, 10 if full else 5)
         yield Measurement(
-            "d", "2,000 directories copied as trees", 10, "bench-folders", folders, size,
+            "d", "2,000 directories copied as trees", 6, "bench-folders", folders, size,
             lambda out: baseline.folders(folders, out), times=1 if full else 2,
         )  # fmt: skip
 
