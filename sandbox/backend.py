@@ -147,6 +147,8 @@ class RunResult:
     """Directory with the files of the agent's code folder."""
     snapshots: Path | None = None
     """Directory with earlier submissions, named ``SECONDS.csv`` by the time since the start, if any are kept."""
+    misplaced: Path | None = None
+    """Directory with files that may be meant as the submission, if there is none; it need not exist."""
     image: str | None = None
     """Id of the container image; ``None`` for runs outside containers."""
 

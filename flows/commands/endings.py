@@ -65,7 +65,9 @@ def _problem(run: Mapping[str, Any], grade: Mapping[str, Any] | None) -> str:
         parts.append(_with_reason(ENDING_WORDS.get(status, status), run["message"]))
     kind = kind_of(grade) if grade is not None else "ungraded"
     if kind in ("invalid", "missing", "failed", "ungraded"):
-        message = grade["message"] if grade is not None and kind in ("invalid", "failed") else None
+        message = grade["message"] if grade is not None and kind in ("invalid", "failed", "missing") else None
+        if kind == "missing":  # the message begins with how the run ended, if that is told already
+            message = None if parts else (message or "").removeprefix(f"{KIND_WORDS[kind]}: ")
         parts.append(_with_reason(KIND_WORDS[kind], message))
     return "; ".join(parts)
 

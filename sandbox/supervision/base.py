@@ -16,7 +16,7 @@ from sandbox.backend import Attachment, Capabilities, RunHandle, RunResult, RunS
 from sandbox.definitions import Agent
 from sandbox.errors import BackendClosed, BackendError
 from sandbox.isolation import Isolation, Network
-from sandbox.supervision import control
+from sandbox.supervision import control, misplaced
 from sandbox.world.files import remove_tree
 
 
@@ -161,5 +161,6 @@ def result(layout: control.Layout, outcome: control.Outcome, image: str | None =
         logs=layout.harvested / "logs",
         code=layout.harvested / "code",
         snapshots=layout.snapshots,
+        misplaced=layout.harvested / misplaced.FOLDER,
         image=image,
     )

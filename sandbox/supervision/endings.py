@@ -17,7 +17,8 @@ from common.units import duration, size
 from sandbox.errors import BackendError
 from sandbox.limits import Limits
 from sandbox.supervision import control
-from sandbox.supervision.harvest import FULL, harvest
+from sandbox.supervision.harvest import harvest
+from sandbox.supervision.moving import FULL
 from sandbox.world.files import REMOVE_SECONDS, remove_tree
 
 if TYPE_CHECKING:  # the supervisor stays small: no pydantic at run time
@@ -116,10 +117,14 @@ def conclude(layout: control.Layout, limits: Limits, end: End) -> control.Outcom
     Raises:
         OSError: the disk is still full after an hour, or the work directory cannot be written to.
     """
-    with contextlib.suppress(OSError), trees.opened_folder(layout.home) as home:
-        # Scratch files first: they may be what filled the disk.
-        trees.remove("tmp", home, time.monotonic() + REMOVE_SECONDS)
-    has_submission, notes = _with_space(lambda: _harvested(layout, limits))
+    try:
+        has_submission, notes = _harvested(layout, limits)
+    except OSError:  # the disk is full, perhaps of scratch files
+        with contextlib.suppress(OSError), trees.opened_folder(layout.home) as home:
+            trees.remove("tmp", home, time.monotonic() + REMOVE_SECONDS)
+        has_submission, notes = _with_space(lambda: _harvested(layout, limits))
+    if not has_submission and any(layout.snapshots.glob("*.csv")):
+        notes.append("earlier versions of it are kept in snapshots/ of the run")
     messages = [*([end.reason.message] if end.reason else []), *notes, *end.notes]
     outcome = control.Outcome(
         status=end.reason.status if end.reason else "completed",

@@ -9,17 +9,16 @@ import contextlib
 import errno
 import os
 import re
-import secrets
 import shutil
 import stat
-import time
 from pathlib import Path
 
 from common import names, trees
 from common.units import size
 from sandbox.limits import Limits
+from sandbox.supervision import misplaced
+from sandbox.supervision.moving import move
 
-REMOVE_SECONDS = 60.0
 OUTPUT, RENAMED_OUTPUT = "agent.log", "agent.own.log"
 """The name of the agent's output, and the name that a file of the agent gets instead of it."""
 _BYTECODE = re.compile(r"(?:^|/)__pycache__/[^/]+\.pyc\Z")
@@ -34,7 +33,8 @@ def harvest(home: Path, log: Path, target: Path, limits: Limits) -> tuple[bool, 
     Args:
         home: the agent's home.
         log: the agent's output; becomes ``logs/agent.log``.
-        target: created if missing; receives ``submission.csv``, ``logs/`` and ``code/``.
+        target: created if missing; receives ``submission.csv``, ``logs/`` and ``code/``. Without a submission, it also
+            receives the files that may be meant as one.
         limits: sizes and numbers of files.
 
     Returns:
@@ -60,6 +60,8 @@ def harvest(home: Path, log: Path, target: Path, limits: Limits) -> tuple[bool, 
             if left_out:
                 reasons = "links, special files, names that cannot be stored, or beyond the limits"
                 notes.append(f"{left_out} of {name}/ left out ({reasons})")
+        if problem:
+            notes[1:1] = misplaced.keep(home, top, target, limits)
     return not problem, notes
 
 
@@ -92,7 +94,7 @@ def _submission(home: int, target: Path, limits: Limits) -> str | None:
             if status.st_size > allowed:  # a file with holes can be longer than the disk limit
                 length = size(status.st_size)
                 return f"no submission: submission.csv has {length}, more than the limit of {size(allowed)}"
-            moved = _take("submission.csv", folder, target)
+            moved = move("submission.csv", folder, target)
             return None if moved else "no submission: submission.csv could not be moved"
     except FileNotFoundError:
         return "no submission: submission/ was removed"
@@ -131,7 +133,7 @@ def _folder(home: int, name: str, target: Path, limits: Limits) -> int:
                 or names.problem(inside)
                 or length > remaining_bytes
                 or remaining_files <= 0
-                or not _take(entry.name, entry.folder, target / inside)
+                or not move(entry.name, entry.folder, target / inside)
             ):
                 left_out += 1
             else:
@@ -153,46 +155,4 @@ def _unlocked(entry: trees.Entry) -> bool:
     """The agent may have removed its own permissions, without which files cannot be moved out of a folder."""
     with contextlib.suppress(OSError):
         trees.unlock(entry.name, entry.folder)
-    return True
-
-
-def _take(name: str, folder: int, target: Path) -> bool:
-    """Move a file, unless it is no longer a regular file or the target exists; returns whether it was moved."""
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        if os.path.lexists(target):
-            return False
-        try:
-            os.rename(name, target, src_dir_fd=folder)
-        except OSError as error:
-            if error.errno != errno.EXDEV:
-                raise
-            return _copy(name, folder, target)
-        if not stat.S_ISREG(target.lstat().st_mode):
-            with trees.opened_folder(target.parent) as parent:
-                trees.remove(target.name, parent, time.monotonic() + REMOVE_SECONDS)
-            return False
-        target.chmod(0o644)
-    except OSError as error:
-        if error.errno in FULL:
-            raise
-        return False  # e.g. a path too long to be used
-    return True
-
-
-FULL = (errno.ENOSPC, errno.EDQUOT)
-
-
-def _copy(name: str, folder: int, target: Path) -> bool:
-    """Copy a file from another file system, and remove the original."""
-    part = target.parent / f".{secrets.token_hex(8)}.part"
-    try:
-        with trees.opened_file(name, folder) as source, part.open("wb") as copy:
-            for piece in trees.pieces(source, os.fstat(source).st_size):
-                copy.write(piece)
-        part.chmod(0o644)
-        part.replace(target)
-    finally:
-        part.unlink(missing_ok=True)
-    os.unlink(name, dir_fd=folder)
     return True

@@ -172,7 +172,7 @@ def _left_files(folder: RunFolder, result: RunResult) -> tuple[dict[str, Path], 
     """The files that an agent left, by path in the run's folder, and the number of those whose names no store takes."""
     files: dict[str, Path] = {}
     dropped = 0
-    for part in ("logs", "code", "snapshots"):
+    for part in ("logs", "code", "snapshots", "misplaced"):
         part_folder: Path | None = getattr(result, part)
         for path in sorted(part_folder.rglob("*")) if part_folder is not None else ():
             if not path.is_file() or path.is_symlink():

@@ -55,7 +55,7 @@ def test_time_outs_and_invalid_submissions_are_told_beside_the_score(
         'case $SEED in\n0) cp "$SAMPLE_SUBMISSION" "$SUBMISSION_DIR/submission.csv";;\n'
         '1) echo nonsense >"$SUBMISSION_DIR/submission.csv"; exit 1;;\n2) sleep 100;;\nesac\n'
     )
-    code, lines = run(store, write_agent(tmp_path / "mixed", script), capfd, "--seeds", "3", "--time-limit", "2")
+    code, lines = run(store, write_agent(tmp_path / "mixed", script), capfd, "--seeds", "3", "--time-limit", "2s")
     assert code == 0, "an agent that failed in some runs has results"
     text = "\n".join(lines)
     assert "1 run: time limit reached (the time limit of 2 seconds was reached" in text, text
@@ -64,3 +64,27 @@ def test_time_outs_and_invalid_submissions_are_told_beside_the_score(
     assert "; invalid submission (" in text
     assert "Every run" not in text
     assert "diabetes seed 0" not in text.split("Scores and medals")[1]
+
+
+def test_what_may_be_meant_as_the_submission_is_named_and_kept(
+    store: Store, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    script = (
+        'cp "$SAMPLE_SUBMISSION" "$HOME/Submission.csv"; gzip -c "$SAMPLE_SUBMISSION" > "$TMPDIR/submission.csv.gz"'
+    )
+    code, lines = run(store, write_agent(tmp_path / "elsewhere", script), capfd)
+    assert code == 0, "an agent without a submission has a result"
+    text = "\n".join(lines)
+    named = "files that may be meant are kept in misplaced/ of the run: "
+    assert "1 run: no submission (the agent wrote no submission/submission.csv; " in text, text
+    assert named in text
+    assert main(["show", "ends/diabetes/0", "--store", store.root]) == 0
+    shown = capfd.readouterr().out
+    assert named in shown
+    assert "Submission.csv, tmp/submission.csv.gz" in shown or "tmp/submission.csv.gz, Submission.csv" in shown
+    assert "  misplaced/Submission.csv\n" in shown
+    assert "  misplaced/tmp/submission.csv.gz\n" in shown
+    assert main(["ls", "ends", "--store", store.root]) == 0
+    kept = store.read(f"{store.root}/runs/ends/diabetes/0/misplaced/Submission.csv")
+    (tmp_path / "kept.csv").write_bytes(kept)
+    assert main(["grade-sample", str(tmp_path / "kept.csv"), "diabetes", "--store", store.root]) == 0

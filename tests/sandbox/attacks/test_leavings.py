@@ -12,8 +12,8 @@ import pytest
 from common import trees
 from sandbox.backend import RunResult
 from sandbox.errors import BackendError
-from sandbox.supervision import harvest
 from sandbox.supervision.harvest import OUTPUT
+from sandbox.supervision.moving import move
 from sandbox.world.files import remove_tree
 from storage.runs.folders import RunFolder
 from storage.store import Store
@@ -83,7 +83,7 @@ def test_a_folder_exchanged_for_a_file_while_it_is_collected(tmp_path: Path) -> 
     (tmp_path / "logs" / "x" / "deep" / "y").symlink_to("/etc/passwd")
     (tmp_path / "left").mkdir()
     with trees.opened_folder(tmp_path / "logs") as folder:
-        assert not harvest._take("x", folder, tmp_path / "left" / "x")
+        assert not move("x", folder, tmp_path / "left" / "x")
     assert list((tmp_path / "left").iterdir()) == []
 
 

@@ -69,6 +69,19 @@ def test_time_is_counted_from_the_start_and_sigterm_may_be_ignored(run: Callable
     assert time.monotonic() - began < 40
 
 
+def test_what_may_be_meant_as_the_submission_is_kept(run: Callable[..., Run]) -> None:
+    script = (
+        'cp "$SAMPLE_SUBMISSION" /tmp/submission.csv; mkdir /home/out; cp "$SAMPLE_SUBMISSION" /home/out/final; '
+        'ln -s /home/out/final "$SUBMISSION_DIR/submission.csv"; ln -s /etc/passwd /home/submission.csv'
+    )
+    result = run(script).result
+    assert result.submission is None
+    assert result.misplaced is not None
+    kept = {path.relative_to(result.misplaced).as_posix() for path in result.misplaced.rglob("*") if path.is_file()}
+    assert kept == {"out/final", "tmp/submission.csv"}
+    assert str(result.message).endswith("kept in misplaced/ of the run: out/final, tmp/submission.csv")
+
+
 def test_what_is_written_in_the_grace_period_counts(run: Callable[..., Run]) -> None:
     script = "trap 'echo late >\"$SUBMISSION_DIR/submission.csv\"; exit 0' TERM; while :; do sleep 0.1; done"
     result = run(script, time_limit_seconds=1, grace_seconds=10).result

@@ -125,6 +125,112 @@ def test_links_special_files_and_what_is_too_much_are_left_out(home: Path) -> No
     assert "2 of logs/ left out" in notes
 
 
+@pytest.mark.parametrize(
+    "path",
+    [
+        "submission/Submission.csv",
+        "submission/submission.csv.gz",
+        "submission/submission/submission.csv",
+        "submission/submissions.csv",
+        "submission/predictions.parquet",
+        "submission/submission.csv/part-0000",
+        "submission.csv",
+        "submissions/submission.csv",
+        "tmp/out/my_sub.csv",
+        "agent/submission.csv",
+        "agent/working/preds.csv",
+    ],
+)
+def test_what_may_be_meant_as_the_submission_is_kept_and_named(home: Path, path: str) -> None:
+    (home / "instructions.txt").write_text("x")
+    (home / path).parent.mkdir(parents=True, exist_ok=True)
+    (home / path).write_text("id\n1\n")
+    has_submission, notes, target = gather(home)
+    assert not has_submission
+    assert contents(target / "misplaced") == {path: "id\n1\n"}
+    assert notes.endswith(f"; files that may be meant are kept in misplaced/ of the run: {path}"), notes
+
+
+def test_with_a_submission_nothing_else_is_kept(home: Path) -> None:
+    for path in ("submission/submission.csv", "submission/submission-2.csv", "submission.csv"):
+        (home / path).write_text("id\n1\n")
+    assert gather(home)[:2] == (True, "")
+    assert not (home.parent / "collected" / "misplaced").exists()
+
+
+def test_data_and_the_files_of_the_agent_are_not_meant(home: Path) -> None:
+    for path in ("data/sample_submission.csv", "agent/sample_submission.csv"):
+        (home / path).parent.mkdir()
+        (home / path).write_text("id\n1\n")
+        os.utime(home / path, (1, 1))
+    (home / "instructions.txt").write_text("x")
+    _, notes, target = gather(home)
+    assert "meant" not in notes
+    assert not (target / "misplaced").exists()
+
+
+def test_a_submission_that_is_too_large_is_kept_as_far_as_there_is_room(home: Path) -> None:
+    (home / "submission" / "submission.csv").write_bytes(b"x" * 1500)
+    (home / "submission" / "other.csv").write_bytes(b"x" * 600)
+    with (home / "submission.csv").open("wb") as file:
+        file.truncate(2**43)  # a file with holes
+    _, notes, target = gather(home)
+    assert set(contents(target / "misplaced")) == {"submission/submission.csv"}
+    assert "more than the limit of 1000 bytes" in notes
+    assert "could not be kept: submission/other.csv (600 bytes), submission.csv (8 TiB)" in notes
+
+
+@pytest.mark.parametrize("absolute", [None, "", "/home"], ids=["relative", "absolute", "in a container"])
+def test_the_file_in_the_home_that_the_submission_links_to_is_kept(home: Path, absolute: str | None) -> None:
+    (home / "out").mkdir()
+    (home / "out" / "final").write_text("id\n1\n")
+    beginning = ".." if absolute is None else absolute or os.fspath(home)
+    (home / "submission" / "submission.csv").symlink_to(f"{beginning}/out/final")
+    _, notes, target = gather(home)
+    assert "is a symbolic link, not a file; files that may be meant" in notes
+    assert contents(target / "misplaced") == {"out/final": "id\n1\n"}
+
+
+def test_nothing_outside_of_the_home_is_kept(home: Path, tmp_path: Path) -> None:
+    secret = tmp_path / "private.csv"
+    (tmp_path / "private").mkdir()
+    secret.rename(tmp_path / "private" / "submission.csv")
+    secret.write_text("secret")
+    (home / "submission.csv").symlink_to(secret)
+    (home / "submission" / "submission.csv").symlink_to(secret)
+    (home / "submissions").symlink_to(tmp_path / "private")
+    os.mkfifo(home / "submission" / "pipe.csv")
+    os.link(secret, home / "sub.csv")
+    secret.chmod(0o600)
+    _, _, target = gather(home)
+    assert set(contents(target / "misplaced")) == {"sub.csv"}, "a link to the file itself, which the agent can read"
+    assert secret.stat().st_mode & 0o777 == 0o600, "the other name of the file keeps its permissions"
+
+
+def test_files_with_names_that_no_store_takes_are_kept_under_others(home: Path) -> None:
+    (Path(os.fsdecode(os.fsencode(home) + b"/submission\n\xff.csv"))).write_text("id\n1\n")
+    _, notes, target = gather(home)
+    assert contents(target / "misplaced") == {"renamed-1": "id\n1\n"}
+    assert r"'submission\n\udcff.csv'" in notes
+
+
+def test_the_number_of_files_is_limited_and_the_likeliest_are_kept(home: Path) -> None:
+    for number in range(10):
+        (home / f"pred_{number}.csv").write_text("x")
+    (home / "submission" / "final.csv").write_text("x")
+    _, notes, target = gather(home)
+    assert len(contents(target / "misplaced")) == LIMITS.collected_files
+    assert "submission/final.csv" in notes
+
+
+def test_code_and_logs_are_searched_too(home: Path) -> None:
+    (home / "code" / "submission.csv").write_text("x")
+    (home / "code" / "submission.py").write_text("x")
+    _, notes, target = gather(home)
+    assert "files of the run that may be meant: code/submission.csv" in notes
+    assert not (target / "misplaced").exists()
+
+
 @pytest.mark.parametrize("chunk", [1, 7, 1000])
 def test_a_log_keeps_its_beginning_and_its_end(tmp_path: Path, chunk: int) -> None:
     said = b"".join(b"%05d\n" % number for number in range(1000))
