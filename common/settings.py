@@ -28,6 +28,7 @@ from pydantic_settings import (
 from common.errors import UserError, close_matches, one_line
 from common.plain_json import parse_json, read_json
 from common.providers import Price, Provider
+from common.quantities import Disk, Memory, Seconds, Size, TimeLimit
 
 PREFIX = "MLEBENCH_"
 OTHER_VARIABLES = {
@@ -102,7 +103,7 @@ class Settings(BaseSettings):
         description="Address of a web server for the files of the store, for links in the Prefect UI. `make up` sets "
         "it for a local store. Stores on S3 have signed links.",
     )
-    cache_limit: ByteSize = Field(
+    cache_limit: Size = Field(
         default=ByteSize(500 * 10**9),
         description="Maximum size of the local copies of prepared data with a remote store, e.g. 500GB. "
         "Agents wait for room within it; grading does not.",
@@ -114,10 +115,10 @@ class Settings(BaseSettings):
         default=None,
         description="JSON file {id: {parameter: value}} that overrides the `params` of competitions, for miniatures.",
     )
-    network_timeout: float = Field(
+    network_timeout: Seconds = Field(
         default=60.0, gt=0, description="Seconds without data after which a connection to Kaggle is closed and resumed."
     )
-    patience: float = Field(
+    patience: Seconds = Field(
         default=3600.0,
         ge=0,
         description="Seconds for which work is tried again while network, store, Dask or Docker are away; to them "
@@ -183,16 +184,15 @@ class Settings(BaseSettings):
         default_factory=list,
         description="Hosts allowed by --network allowlist; .example.org includes subdomains.",
     )
-    agent_time_limit: float = Field(
-        default=24 * 3600.0, gt=0, description="Longest time limit of a run in seconds, unless --time-limit is given."
+    agent_time_limit: TimeLimit = Field(
+        default=24 * 3600.0, description="Longest time limit of a run, e.g. 24h, unless --time-limit is given."
     )
-    agent_memory: ByteSize | None = Field(
-        default=None, gt=0, description="Most memory of a run, e.g. 64GB. Default: 90 % of the machine's."
+    agent_memory: Memory | None = Field(
+        default=None, description="Most memory of a run, e.g. 64GB. Default: 90 % of the machine's."
     )
     agent_cpus: int | None = Field(default=None, gt=0, description="Most CPU cores of a run. Default: all.")
-    agent_disk: ByteSize | None = Field(
+    agent_disk: Disk | None = Field(
         default=None,
-        gt=0,
         description="Most disk space of a run, e.g. 200GB. Default: 90 % of what is free in scratch.",
     )
     disk_images: bool = Field(
@@ -201,7 +201,7 @@ class Settings(BaseSettings):
     )
     agent_processes: int = Field(default=4096, gt=0, description="Most processes of a run at once.")
     agent_gpus: int | None = Field(default=None, gt=0, description="Most GPUs of a run. Default: all.")
-    free_disk: ByteSize = Field(
+    free_disk: Size = Field(
         default=ByteSize(1024**3),
         gt=0,
         description="Free space in scratch, at most a tenth of the disk, below which runs are ended.",
@@ -209,12 +209,12 @@ class Settings(BaseSettings):
     agent_secrets: list[str] = Field(
         default_factory=list, description="Environment variables that agents may request as secrets.NAME."
     )
-    checkpoint_every: float | None = Field(
+    checkpoint_every: Seconds | None = Field(
         default=None,
         ge=0,
         description="Seconds between two checkpoints of agents that can resume; 0: none. Default: the agent's own.",
     )
-    checkpoint_size: ByteSize = Field(
+    checkpoint_size: Size = Field(
         default=ByteSize(4 * 1024**3),
         gt=0,
         description="Most bytes of a checkpoint. Working files beyond it are left out.",
@@ -301,7 +301,7 @@ def _explanation(error: ValidationError) -> str:
     keys = [str(part) for part in first["loc"]]
     variable = PREFIX + "__".join(keys).upper()
     if first["type"] != "extra_forbidden":
-        return f"setting {variable}: {first['msg']}"
+        return f"setting {variable}: {first['msg'].removeprefix('Value error, ')}"
     known = Settings.model_fields
     if len(keys) > 1:  # a table of models by name, as `providers`
         known = get_args(Settings.model_fields[keys[0]].annotation)[-1].model_fields

@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ByteSize, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from common.errors import UserError
+from common.quantities import Disk, Memory, Seconds, TimeLimit
 from common.settings import get_settings
 from competitions import registry
 from competitions.editions import Edition
@@ -66,23 +67,21 @@ class Execution(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", title="Execution of agents")
 
-    time_limit_seconds: float | None = Field(
+    time_limit_seconds: TimeLimit | None = Field(
         default=None,
-        ge=1,
-        title="Time limit (seconds)",
+        title="Time limit",
         description="Wall-clock limit of a run. Default: the agent's own, 24 hours for most.",
     )
-    max_memory: ByteSize | None = Field(
+    max_memory: Memory | None = Field(
         default=None,
-        gt=0,
-        title="Most memory (bytes)",
-        description="Most memory of a run, whatever its agent asks for; in JSON also with a unit: 64GB.",
+        title="Most memory",
+        description="Most memory of a run, e.g. 64GB, whatever its agent asks for.",
     )
     max_cpus: int | None = Field(
         default=None, ge=1, title="Most CPU cores", description="Most CPU cores of a run, whatever its agent asks for."
     )
-    max_disk: ByteSize | None = Field(
-        default=None, gt=0, title="Most disk space (bytes)", description="Most disk space of a run, as for the memory."
+    max_disk: Disk | None = Field(
+        default=None, title="Most disk space", description="Most disk space of a run, e.g. 200GB."
     )
     backend: BackendName = Field(
         default="process",
@@ -95,10 +94,9 @@ class Execution(BaseModel):
         description="What agents in containers can reach: nothing, the LLM gateway, also allowed hosts, all public "
         "addresses, or also private networks.",
     )
-    checkpoint_every: float | None = Field(
+    checkpoint_every: Seconds | None = Field(
         default=None,
-        ge=0,
-        title="Checkpoints (seconds)",
+        title="Checkpoints",
         description="Time between checkpoints of an agent that can resume; 0 for none. Default: the agent's.",
     )
     obfuscated: bool = Field(

@@ -13,15 +13,16 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
 
 from common import months, names, trees
 from common.errors import explained
+from common.quantities import Seconds
 from common.units import size
 from sandbox import variants
 from sandbox.errors import AgentError
 from sandbox.fields import read_fields
-from sandbox.limits import GIB, Limits
+from sandbox.limits import GIB, Limits, read_limits
 
 BUILTIN_AGENTS = Path(__file__).parent / "agents"
 SHARED = BUILTIN_AGENTS / "_shared"
@@ -96,7 +97,7 @@ class Agent(BaseModel):
         default=False,
         description="Needs a privileged container, which can take over the machine. Refused unless allowed.",
     )
-    limits: Limits = Field(
+    limits: Annotated[Limits, BeforeValidator(read_limits)] = Field(
         default_factory=Limits, description="Resource limits of a run; the operator's settings override them."
     )
     resume: list[str] | None = Field(
@@ -104,7 +105,7 @@ class Agent(BaseModel):
         description="Files and folders below its home with its native session, for an agent that can continue it after "
         "its run was interrupted. An empty list: all is in submission/, code/ and logs/. Default: it begins anew.",
     )
-    checkpoint_every_seconds: float = Field(
+    checkpoint_every_seconds: Seconds = Field(
         default=600.0,
         ge=1,
         allow_inf_nan=False,

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
+
+from common.units import parse_limit
 
 GIB = 1024**3
 MIB = 1024**2
@@ -88,6 +91,24 @@ class Limits:
     def as_dict(self) -> dict[str, Any]:
         """Names and values as JSON types."""
         return dataclasses.asdict(self)
+
+
+def read_limits(fields: Any) -> Any:
+    """The field ``limits`` of an ``agent.yaml`` with sizes and times as numbers; what is no limit is left as it is.
+
+    Raises:
+        ValueError: a limit cannot be understood, or is less than any agent needs.
+    """
+    if not isinstance(fields, Mapping):
+        return fields
+    limits = dict(fields)
+    for name in {field.name for field in dataclasses.fields(Limits)} & set(limits):
+        if limits[name] is not None and (name.endswith(("_bytes", "_seconds")) or name == "cpus"):
+            try:
+                limits[name] = parse_limit(name, limits[name])
+            except ValueError as error:
+                raise ValueError(f"{name}: {error}") from None
+    return limits
 
 
 @dataclass(frozen=True)

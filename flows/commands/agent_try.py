@@ -10,6 +10,7 @@ from common.errors import UserError
 from common.units import counted
 from flows.commands.completion import AGENTS, COMPETITIONS
 from flows.commands.options import StoreOptions, takes
+from flows.commands.quantities import TIME_LIMIT
 
 _SHOWN_LOG_LINES = 20
 
@@ -28,10 +29,10 @@ _SHOWN_LOG_LINES = 20
 )
 @click.option(
     "--time-limit",
-    type=click.FloatRange(1),
-    default=300.0,
+    type=TIME_LIMIT,
+    default="5m",
     show_default=True,
-    metavar="SECONDS",
+    metavar="TIME",
     help="Wall-clock limit of the run.",
 )
 @takes(storage=StoreOptions)

@@ -6,10 +6,12 @@ import time
 
 import click
 
+from common.causes import explain
 from common.errors import UserError, close_matches
 from flows.commands.answers import answer, takes_json
 from flows.commands.completion import RUNS
 from flows.commands.options import StoreOptions, takes
+from flows.commands.quantities import DURATION
 from storage.runs.folders import is_seed
 from storage.store import Store
 
@@ -20,10 +22,10 @@ _POLL_SECONDS = 0.25
 @click.argument("runs", metavar="GROUP[/ID[/SEED]]", shell_complete=RUNS)
 @click.option(
     "--wait",
-    type=click.FloatRange(0),
-    default=120.0,
+    type=DURATION,
+    default="2m",
     show_default=True,
-    metavar="SECONDS",
+    metavar="TIME",
     help="How long to wait for the end of the agents.",
 )
 @takes(storage=StoreOptions)
@@ -40,13 +42,21 @@ def command(runs: str, wait: float, storage: StoreOptions) -> int:
     store = storage.open()
     group, competition, seed = _parts(runs)
     cancelled, unconfirmed, any_known = _cancel_here(store, group, competition, seed, wait)
+    unknown = ""
     if served():
         from flows.fleet.groups import cancel, group_runs
+        from flows.fleet.runs import SERVER_ERRORS
 
-        group_in_pool = group_runs(group)
-        if group_in_pool.attempts or group_in_pool.watchers:
-            done_in_pool, unconfirmed_in_pool = cancel(group, wait, competition, seed)
-            cancelled, unconfirmed, any_known = cancelled + done_in_pool, unconfirmed + unconfirmed_in_pool, True
+        try:
+            group_in_pool = group_runs(group)
+            if group_in_pool.attempts or group_in_pool.watchers:
+                done_in_pool, unconfirmed_in_pool = cancel(group, wait, competition, seed)
+                cancelled, any_known = sorted({*cancelled, *done_in_pool}), True  # some are of a worker on this machine
+                unconfirmed = sorted({*unconfirmed, *unconfirmed_in_pool})
+        except SERVER_ERRORS as error:
+            if not any_known:
+                raise
+            unknown = f"runs in a work pool are not cancelled: {explain(error)}"
     if not any_known:
         groups = store.folder_names("runs")
         close = "" if group in groups else close_matches(group, groups)
@@ -55,7 +65,7 @@ def command(runs: str, wait: float, storage: StoreOptions) -> int:
             f"{'.' if close else ''}{close}"
         )
     if answer({"cancelled": cancelled, "not_confirmed": unconfirmed}):
-        return 1 if unconfirmed else 0
+        return 1 if unconfirmed or unknown else 0
     for name in cancelled:
         click.echo(f"  cancelled {name}")
     for name in unconfirmed:
@@ -65,6 +75,8 @@ def command(runs: str, wait: float, storage: StoreOptions) -> int:
         if cancelled or unconfirmed
         else "all had ended already"
     )
+    if unknown:
+        raise UserError(unknown)
     return 1 if unconfirmed else 0
 
 

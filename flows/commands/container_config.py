@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic import ByteSize, TypeAdapter, ValidationError
-
 from common.errors import UserError
 from common.plain_json import read_json
+from common.units import parse_limit
 
 _REPLACEMENTS = {
     "gpus": "set limits.gpus in the agent's agent.yaml",
@@ -45,11 +44,11 @@ def read_container_config(path: Path) -> ContainerConfig:
     for name, value in content.items():
         match name:
             case "mem_limit":
-                limits["memory"] = _size(value, name, path)
+                limits["memory"] = _limit("memory_bytes", value, name, path)
             case "nano_cpus":
                 limits["cpus"] = math.ceil(_number(value, name, path) / 1e9)
             case "storage_opt" if isinstance(value, dict) and set(value) == {"size"}:
-                limits["disk"] = _size(value["size"], "storage_opt.size", path)
+                limits["disk"] = _limit("disk_bytes", value["size"], "storage_opt.size", path)
             case "runtime":
                 limits["runtime"] = str(value)
             case _:
@@ -65,15 +64,8 @@ def _number(value: Any, name: str, path: Path) -> float:
     return float(value)
 
 
-def _size(value: Any, name: str, path: Path) -> int:
-    """Bytes, as Docker reads them: 64g is 64 GiB."""
-    text = f"{value}".strip().lower()
-    if text[-1:] in "kmgt":
-        text += "ib"
+def _limit(limit: str, value: Any, name: str, path: Path) -> int:
     try:
-        size = int(TypeAdapter(ByteSize).validate_python(text))
-    except ValidationError:
-        size = 0
-    if size <= 0:
-        raise UserError(f"{path}: {name} must be a size such as 64g, not {value!r}")
-    return size
+        return int(parse_limit(limit, value))
+    except ValueError as error:
+        raise UserError(f"{path}: {name}: {error}") from None

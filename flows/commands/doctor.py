@@ -12,6 +12,7 @@ import click
 
 from flows.commands.answers import answer, takes_json
 from flows.commands.options import Selection, StoreOptions, raw_directory, takes
+from flows.commands.quantities import DURATION
 
 if TYPE_CHECKING:
     from flows.diagnosis.health import Finding
@@ -30,8 +31,8 @@ _STYLES = {"ok": "green", "warn": "yellow", "fail": "bold red"}
 )
 @click.option(
     "--silent-for",
-    type=click.FloatRange(0),
-    metavar="SECONDS",
+    type=DURATION,
+    metavar="TIME",
     help="Consider a flow run dead after this time without a heartbeat. Default: three times its heartbeat interval.",
 )
 @takes(storage=StoreOptions)

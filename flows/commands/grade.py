@@ -19,6 +19,7 @@ from competitions import registry
 from competitions.editions import Edition
 from flows.commands.answers import answer, say, takes_json
 from flows.commands.options import GradingOptions, StoreOptions, option, takes
+from flows.commands.quantities import GIBIBYTES, POSITIVE_DURATION
 from flows.commands.submissions import Fetch, Line, followed, local_copies, parse_line
 from storage.dataset import Dataset
 
@@ -45,21 +46,21 @@ class ProcessOptions:
         ),
     ] = None
     memory: Annotated[
-        float | None,
+        int | None,
         option(
             "--memory",
-            type=click.FloatRange(0.01),
-            metavar="GIB",
-            help="Memory limit of a process. Default: depends on the competition.",
+            type=GIBIBYTES,
+            metavar="SIZE",
+            help="Memory limit of a process, e.g. 8GiB; without a unit in GiB. Default: depends on the competition.",
         ),
     ] = None
     time_limit: Annotated[
         float | None,
         option(
             "--time-limit",
-            type=click.FloatRange(1),
-            metavar="SECONDS",
-            help="Time limit for reading a submission; scoring it may take 12 times as long. Default: 300.",
+            type=POSITIVE_DURATION,
+            metavar="TIME",
+            help="Time limit for reading a submission; scoring it may take 12 times as long. Default: 5m.",
         ),
     ] = None
 
@@ -77,8 +78,7 @@ class ProcessOptions:
         from grading.workers import GradingLimits
 
         seconds = self.time_limit or 300.0
-        memory = int(self.memory * (1 << 30)) if self.memory else None
-        return GradingLimits(memory_bytes=memory, read_seconds=seconds, grade_seconds=12 * seconds)
+        return GradingLimits(memory_bytes=self.memory, read_seconds=seconds, grade_seconds=12 * seconds)
 
 
 @click.command("grade")

@@ -25,26 +25,6 @@ if TYPE_CHECKING:
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-class _Size(click.ParamType):
-    """A number of bytes with an optional unit, as in the settings: 64GB, 512MiB."""
-
-    name = "size"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        from pydantic import ByteSize, TypeAdapter, ValidationError
-
-        try:
-            size = int(TypeAdapter(ByteSize).validate_python(value))
-        except ValidationError:
-            size = 0
-        if size <= 0:
-            self.fail(f"{value!r} is not a size such as 64GB", param, ctx)
-        return size
-
-
-SIZE = _Size()
-
-
 class _RunGroup(click.ParamType):
     """The name of a run group. A path such as GROUP/ID would be read as folders of the store that are no groups."""
 

@@ -9,7 +9,8 @@ from typing import Annotated, ClassVar
 import click
 
 from flows.commands.completion import AGENTS
-from flows.commands.options import RUN_GROUP, SIZE, option
+from flows.commands.options import RUN_GROUP, option
+from flows.commands.quantities import CPUS, DISK, DURATION, MEMORY, TIME_LIMIT
 from flows.fleet.queues import Priority
 from sandbox import backends
 from sandbox.isolation import Network
@@ -90,22 +91,25 @@ class RunOptions:
         float | None,
         option(
             "--time-limit",
-            type=click.FloatRange(1),
-            metavar="SECONDS",
-            help="Wall-clock limit of a run. Default: the agent's.",
+            type=TIME_LIMIT,
+            metavar="TIME",
+            help="Wall-clock limit of a run, e.g. 24h, 90m or seconds. Default: the agent's.",
         ),
     ] = None
     max_memory: Annotated[
         int | None,
         option(
-            "--max-memory", type=SIZE, metavar="SIZE", help="Most memory of a run, e.g. 64GB, whatever the agent asks."
+            "--max-memory",
+            type=MEMORY,
+            metavar="SIZE",
+            help="Most memory of a run, e.g. 64GB, whatever the agent asks.",
         ),
     ] = None
-    max_cpus: Annotated[
-        int | None, option("--max-cpus", type=click.IntRange(1), metavar="N", help="Most CPU cores of a run.")
-    ] = None
+    max_cpus: Annotated[int | None, option("--max-cpus", type=CPUS, metavar="N", help="Most CPU cores of a run.")] = (
+        None
+    )
     max_disk: Annotated[
-        int | None, option("--max-disk", type=SIZE, metavar="SIZE", help="Most disk space of a run, e.g. 200GB.")
+        int | None, option("--max-disk", type=DISK, metavar="SIZE", help="Most disk space of a run, e.g. 200GB.")
     ] = None
     container_config: Annotated[
         Path | None,
@@ -130,8 +134,8 @@ class RunOptions:
         float | None,
         option(
             "--checkpoint-every",
-            type=click.FloatRange(0),
-            metavar="SECONDS",
+            type=DURATION,
+            metavar="TIME",
             help="Time between checkpoints of an agent that can resume, from which an interrupted run continues on any "
             "host; 0 for none. Default: MLEBENCH_CHECKPOINT_EVERY, or the agent's.",
         ),

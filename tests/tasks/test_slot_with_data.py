@@ -83,7 +83,7 @@ def test_a_fetch_takes_no_slot(store: Store, faulty_s3: FaultyBucket) -> None:
 
 
 def test_a_run_without_room_waits_without_a_slot(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MLEBENCH_CACHE_LIMIT", "1000")
+    monkeypatch.setenv("MLEBENCH_CACHE_LIMIT", "1000B")
     with local_cache().use("other", "other", 1000, lambda _: None):  # as the data of an agent that runs
         run = Run(store)
         until(lambda: run.waits)
