@@ -19,8 +19,8 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 # $(call install,ENVIRONMENT,WHAT): by uv, which is several times as fast as pip. It is told pip's index, if pip is told of one.
 # Where it does not work, for example because the index needs more of pip's settings, pip does it.
 INDEX = $${UV_DEFAULT_INDEX:-$${PIP_INDEX_URL:-$$($(PIP) config get global.index-url 2> /dev/null)}}
-install = UV_DEFAULT_INDEX="$(INDEX)" $(BIN)/uv pip install --compile-bytecode --python $(1)/bin/python --no-deps $(2) \
-	|| $(1)/bin/python -m pip --disable-pip-version-check install --no-deps $(2)
+install = UV_DEFAULT_INDEX="$(INDEX)" $(BIN)/uv pip install --quiet --compile-bytecode --python $(1)/bin/python --no-deps $(2) \
+	|| $(1)/bin/python -m pip --disable-pip-version-check install --quiet --no-deps $(2)
 LOCKED := --require-hashes --requirement
 
 .PHONY: help demo test test-slow test-all test-failed test-fast test-pythons check format bench docs readers lock update up down clean
