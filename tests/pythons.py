@@ -2,10 +2,10 @@
 
     PYTHONS="python3.12 python3.13" python -m tests.pythons
 
-The wheel has every file of the packages but `benchmarks`. In each version, an environment of its own gets the locked versions of all
-dependencies and the wheel. There every module is imported, a benchmark of one small competition runs from a directory
-that has a `flows` and a `tasks` of its own, and tests of metrics, statistics and stores run. Versions that are not
-installed are named and skipped.
+The wheel has every file of the packages but `benchmarks`. In each version, an environment of its own gets the locked
+versions of all dependencies and the wheel. There every module is imported, a benchmark of one small competition runs
+from a directory that has a `flows` and a `tasks` of its own, and tests of metrics, statistics and stores run. Versions
+that are not installed are named and skipped.
 """
 
 from __future__ import annotations
