@@ -4,6 +4,10 @@ The tree below has all of them, with the modules that define them. An error has 
 it separately. For the other errors, `kind` says what a caller can do about them.
 
     UserError                             common.errors
+        UsageError                        common.errors
+            UnknownCompetition            competitions.errors
+            UnknownSplit                  competitions.errors
+            UnknownAgent                  sandbox.errors
         BadCompetition                    competitions.errors
         DownloadError                     competitions.errors
             KaggleError                   storage.sources.kaggle.errors
@@ -11,8 +15,6 @@ it separately. For the other errors, `kind` says what a caller can do about them
                 NotFound                  storage.sources.kaggle.errors
                 RulesNotAccepted          storage.sources.kaggle.errors
                 Unreachable               storage.sources.kaggle.errors
-        UnknownCompetition                competitions.errors
-        UnknownSplit                      competitions.errors
         ClusterError                      storage.datasets.cluster
         ChecksumMismatch                  storage.datasets.verify
         LeaseLost                         storage.lease
@@ -108,15 +110,21 @@ class UserError(Exception):
         return self
 
 
+class UsageError(UserError):
+    """A call that can never work: a name that does not exist, or options that exclude each other. Exit code 2."""
+
+
 def close_matches(wanted: str, known: Iterable[str]) -> str:
-    """`` Did you mean a, b?`` for the names most like `wanted`, or an empty string.
+    """`` Did you mean a, b?`` for the names most like `wanted`, or an empty string if none is near.
 
     >>> close_matches("leaf-clasification", ["leaf-classification", "dogs"])
     ' Did you mean leaf-classification?'
+    >>> close_matches("titanic", ["spaceship-titanic"]), close_matches("nobody", ["notify", "body-shapes"])
+    (' Did you mean spaceship-titanic?', '')
     """
     names = sorted(set(known))
-    matches = difflib.get_close_matches(wanted, names, n=3, cutoff=0.5)
-    matches += [name for name in names if len(wanted) > 2 and wanted in name and name not in matches][:3]
+    matches = difflib.get_close_matches(wanted, names, n=3, cutoff=0.65)
+    matches += [name for name in names if len(wanted) > 3 and wanted in name and name not in matches][:3]
     return f" Did you mean {', '.join(matches)}?" if matches else ""
 
 
@@ -129,13 +137,38 @@ def one_line(error: Exception) -> str:
     return re.sub(r"\s+", " ", str(error)).strip()
 
 
+_TYPES = {
+    "a text": ("string_type", "string_unicode"),
+    "a whole number": ("int_type", "int_parsing", "int_from_float", "int_parsing_size"),
+    "a number": ("float_type", "float_parsing"),
+    "a finite number": ("finite_number",),
+    "true or false": ("bool_type", "bool_parsing"),
+    "a list": ("list_type", "tuple_type", "set_type"),
+    "a table": ("dict_type", "model_type", "model_attributes_type", "dataclass_type"),
+    "a time": ("datetime_type", "datetime_parsing", "datetime_from_date_parsing", "datetime_object_invalid"),
+    "{expected}": ("literal_error", "enum"),
+    "at least {ge}": ("greater_than_equal",),
+    "more than {gt}": ("greater_than",),
+    "at most {le}": ("less_than_equal",),
+    "less than {lt}": ("less_than",),
+    "of the form {pattern}": ("string_pattern_mismatch",),
+    "of at least {min_length} characters": ("string_too_short",),
+    "of at most {max_length} characters": ("string_too_long",),
+}
+_EXPECTED = {name: f"must be {what}" for what, names in _TYPES.items() for name in names}
+"""What pydantic's kinds of errors mean, without its words for types."""
 _SHORT = Repr()
 _SHORT.maxlevel, _SHORT.maxstring = 2, 200
 
 
 def explained(error: ValidationError) -> str:
-    """The errors in the fields of a file, in one line."""
+    """The errors in the fields of a file, in one line, without pydantic's words."""
     return "; ".join(_message(item) for item in error.errors()[:10])
+
+
+def expected(item: Any) -> str:
+    """What pydantic expected in one place, in plain words; `item` is one of an error's `errors()`."""
+    return _EXPECTED.get(item["type"], "").format(**item.get("ctx", {})) or item["msg"].removeprefix("Value error, ")
 
 
 def _message(item: Any) -> str:
@@ -144,7 +177,7 @@ def _message(item: Any) -> str:
         return f"{location}: unknown field"
     if item["type"] == "missing":
         return f"{location}: missing"
-    text = item["msg"].removeprefix("Value error, ")
+    text = expected(item)
     return f"{location}: {text} (it is {_SHORT.repr(item['input'])})" if location else str(text)
 
 

@@ -25,7 +25,7 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
-from common.errors import UserError, close_matches, one_line
+from common.errors import UserError, close_matches, expected, one_line
 from common.plain_json import parse_json, read_json
 from common.providers import Price, Provider
 from common.quantities import Disk, Memory, Seconds, Size, TimeLimit
@@ -301,7 +301,7 @@ def _explanation(error: ValidationError) -> str:
     keys = [str(part) for part in first["loc"]]
     variable = PREFIX + "__".join(keys).upper()
     if first["type"] != "extra_forbidden":
-        return f"setting {variable}: {first['msg'].removeprefix('Value error, ')}"
+        return f"setting {variable}: {expected(first)}"
     known = Settings.model_fields
     if len(keys) > 1:  # a table of models by name, as `providers`
         known = get_args(Settings.model_fields[keys[0]].annotation)[-1].model_fields

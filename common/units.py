@@ -39,8 +39,35 @@ def duration(seconds: float) -> str:
     return f"{seconds:g} second{'s' * (seconds != 1)}"
 
 
+def elapsed(seconds: float) -> str:
+    """A measured time, in at most two units.
+
+    >>> elapsed(0.42), elapsed(48), elapsed(754), elapsed(86400)
+    ('0.4 s', '48 s', '12 min 34 s', '24 h')
+    """
+    if seconds < 9.95:
+        return f"{seconds:.1f}".removesuffix(".0") + " s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return " ".join(f"{count} {unit}" for count, unit in ((minutes, "min"), (rest, "s")) if count)
+    hours, minutes = divmod(round(seconds / 60), 60)
+    return f"{hours:,} h" + (f" {minutes} min" if minutes else "")
+
+
+def data_size(count: float) -> str:
+    """An amount of data on disks and in networks, in decimal units as disks and downloads are sold.
+
+    >>> data_size(1234567), data_size(5)
+    ('1.2 MB', '5 B')
+    """
+    for unit, power in (("TB", 12), ("GB", 9), ("MB", 6), ("kB", 3)):
+        if count >= 10**power:
+            return f"{count / 10**power:,.1f} {unit}"
+    return f"{count:.0f} B"
+
+
 def size(count: int) -> str:
-    """A number of bytes.
+    """A limit in bytes, in the binary units in which limits of memory are given.
 
     >>> size(2 * 1024**3), size(100_000)
     ('2 GiB', '97.66 KiB')
@@ -60,6 +87,15 @@ def counted(count: int, noun: str) -> str:
     ('1 run', '0 runs', '2,700 scores')
     """
     return f"{count:,} {noun}{'s' * (count != 1)}"
+
+
+def unnamed(name: str, text: str) -> str:
+    """A text without the name that it begins with, for a line that names it already.
+
+    >>> unnamed("digits", "digits: no disk"), unnamed("digits seed 0", "digits: no disk"), unnamed("digits", "no disk")
+    ('no disk', 'no disk', 'no disk')
+    """
+    return text.removeprefix(f"{name}: ").removeprefix(f"{name.split(' ')[0]}: ")
 
 
 def listed(names: Sequence[object], most: int = 3) -> str:

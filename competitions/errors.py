@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from common.errors import Kind, UserError
+from common.errors import Kind, UsageError, UserError
 
 
-class UnknownCompetition(UserError, LookupError):
+class UnknownCompetition(UsageError, LookupError):
     """The catalog has no competition with that id."""
 
 
-class UnknownSplit(UserError, LookupError):
+class UnknownSplit(UsageError, LookupError):
     """There is no complexity split with that name."""
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from functools import cache, lru_cache
 from pathlib import Path
 
-from common.errors import UserError, close_matches
+from common.errors import UsageError, UserError, close_matches
 from competitions.competition import Competition
 from competitions.errors import BadCompetition, UnknownCompetition, UnknownSplit
 
@@ -130,10 +130,10 @@ def _of(folder: Path, complexities: tuple[str, ...], split: str) -> bool:
 
 
 def select(ids: Iterable[str] = (), split: str | None = None) -> builtins.list[str]:
-    """Sorted ids, selected by name and by split, without duplicates. Raises `UserError` if none are selected."""
+    """Sorted ids, selected by name and by split, without duplicates. Raises `UsageError` if none are selected."""
     chosen = {get(name).id for name in ids}
     if split is not None:
         chosen |= set(list(split))
     if not chosen:
-        raise UserError("nothing selected: name competitions with -c ID, or a split with --split, --lite or --all")
+        raise UsageError("nothing selected: name competitions with -c ID, or a split with --split, --lite or --all")
     return sorted(chosen)

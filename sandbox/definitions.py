@@ -20,7 +20,7 @@ from common.errors import explained
 from common.quantities import Seconds
 from common.units import size
 from sandbox import variants
-from sandbox.errors import AgentError
+from sandbox.errors import AgentError, UnknownAgent
 from sandbox.fields import read_fields
 from sandbox.limits import GIB, Limits, read_limits
 
@@ -269,11 +269,11 @@ def load_agent(name_or_path: str | Path, extra_dirs: Iterable[str | Path] = ()) 
     Args:
         name_or_path: a name or the path of an agent's folder, optionally with ``@VARIANT`` (a name also with
             ``/VARIANT``). Names are looked up in ``extra_dirs`` first, so that your own agent can replace one that
-            ships with the package.
+            ships with the package, and last in the current directory, which is told.
         extra_dirs: folders that contain agent folders, or agent folders themselves.
 
     Raises:
-        AgentError: there is no such agent; the message names close matches.
+        UnknownAgent: there is no such agent, or no such variant; the message names close matches.
         AgentError: the ``agent.yaml`` is missing or invalid, or the start file does not exist.
     """
     text, variant = variants.name_and_variant(os.fspath(name_or_path))
@@ -284,17 +284,20 @@ def load_agent(name_or_path: str | Path, extra_dirs: Iterable[str | Path] = ()) 
     if text in folders:
         return _read(folders[text], variant)
     looks_like_path = isinstance(name_or_path, Path) or os.sep in text or text in (".", "..")
+    if not looks_like_path and (Path(text) / DEFINITION).is_file():
+        _warn(f"agent {text} is the folder {os.curdir}{os.sep}{text}")
+        looks_like_path = True
     if looks_like_path and Path(text).expanduser().is_dir():
         agent = _read(Path(text).expanduser().resolve(), variant)
         # The operator decides which agents are trusted, so a folder in any other place cannot declare itself trusted.
         if agent.folder in folders.values():
             return agent
         return agent.model_copy(update={"trusted": False, "claims_trust": agent.trusted})
-    close = difflib.get_close_matches(text, folders, n=3, cutoff=0.5)
+    close = difflib.get_close_matches(text, folders, n=3, cutoff=0.65)
     hint = f"did you mean {' or '.join(close)}?" if close else f"known agents: {', '.join(sorted(folders))}"
     if looks_like_path:
         hint = f"no such folder; {hint}"
-    raise AgentError(f"unknown agent {text!r}: {hint}")
+    raise UnknownAgent(f"unknown agent {text!r}: {hint}")
 
 
 @cache  # once a process: agents are looked up often
@@ -328,6 +331,8 @@ def _read(folder: Path, variant: str | None = None) -> Agent:
         agent = Agent(**{"name": folder.name, **fields, "folder": folder, "variant": variant})
     except ValidationError as error:
         raise AgentError(f"{path}: {explained(error)}") from None
+    except LookupError as error:
+        raise UnknownAgent(f"{path}: {error.args[0]}") from None
     except TypeError:
         raise AgentError(f"{path}: field names must be strings") from None
     except RecursionError:

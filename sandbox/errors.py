@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from common.errors import UserError
+from common.errors import UsageError, UserError
 
 
 class AgentError(UserError):
     """An agent's folder or its ``agent.yaml`` is not usable."""
+
+
+class UnknownAgent(AgentError, UsageError):
+    """There is no agent, or no variant of one, with that name."""
 
 
 class BackendError(UserError):

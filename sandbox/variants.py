@@ -34,7 +34,8 @@ def apply(fields: Mapping[str, Any], variant: str | None) -> dict[str, Any]:
     """The fields of a variant.
 
     Raises:
-        ValueError: there is no such variant, variants extend each other in a cycle, or one is not a mapping.
+        LookupError: there is no such variant.
+        ValueError: variants extend each other in a cycle, or one is not a mapping.
     """
     base = {name: value for name, value in fields.items() if name != "variants"}
     variants = fields.get("variants") or {}
@@ -48,10 +49,10 @@ def apply(fields: Mapping[str, Any], variant: str | None) -> dict[str, Any]:
         if variant in visited:
             raise ValueError(f"variants: {' extends '.join([*visited, variant])}")
         if variant not in variants:
-            close = difflib.get_close_matches(variant, map(str, variants), n=1, cutoff=0.5)
+            close = difflib.get_close_matches(variant, map(str, variants), n=1, cutoff=0.65)
             variant_names = ", ".join(map(str, variants)) or "none"
             hint = f"did you mean {close[0]}?" if close else f"known variants: {variant_names}"
-            raise ValueError(f"no variant {variant!r}: {hint}")
+            raise LookupError(f"no variant {variant!r}: {hint}")
         visited.append(variant)
         chain.append(variants[variant])
         variant = variants[variant].get(EXTENDS)

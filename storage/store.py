@@ -28,7 +28,7 @@ from typing import Any, TypeVar
 from common import plain_json
 from common.causes import cause_of, retrying
 from common.concurrency import bounded_map
-from common.errors import UserError
+from common.errors import UsageError, UserError
 from common.locations import absolute_url, local_path
 from competitions.preparing.archives.listing import files_below
 from storage.dataset import Dataset
@@ -92,9 +92,9 @@ def fsspec_at(url: str) -> tuple[Any, str]:
 
 
 def check_run_group(name: str) -> str:
-    """Return `name` if it is a valid name for a folder and a partition. Raises `UserError` otherwise."""
+    """Return `name` if it is a valid name for a folder and a partition. Raises `UsageError` otherwise."""
     if not _NAME.fullmatch(name):
-        raise UserError(f"run group {name!r}: use letters, digits, '.', '_' and '-', starting with a letter or digit")
+        raise UsageError(f"run group {name!r}: use letters, digits, '.', '_' and '-', starting with a letter or digit")
     return name
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from common.units import elapsed
 from grading.words import KIND_WORDS
 
 if TYPE_CHECKING:
@@ -85,21 +86,8 @@ def mean_sem(mean: float, sem: float) -> str:
 
 
 def duration(seconds: float | None) -> str:
-    """Format a duration in at most two units.
-
-    >>> duration(0.42), duration(48), duration(754), duration(86400), duration(None)
-    ('0.4 s', '48 s', '12 min 34 s', '24 h', '–')
-    """
-    if seconds is None or not math.isfinite(seconds):
-        return DASH
-    if seconds < 9.95:
-        return f"{seconds:.1f}".removesuffix(".0") + " s"
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return _two(whole, 60, "min", "s")
-    return _two(round(whole / 60), 60, "h", "min")
+    """Format a duration in at most two units; a dash without one."""
+    return DASH if seconds is None or not math.isfinite(seconds) else elapsed(seconds)
 
 
 def size(count: float) -> str:
@@ -121,8 +109,3 @@ def result_title(result: Result, timing: bool = False) -> str:
     score = "" if result.score is None else f"{number(result.score)}, "
     beaten = "" if math.isnan(result.percentile) else f", beats {result.percentile:.0f} % of the teams"
     return f"{who}: {score}{KIND_WORDS[result.kind]}{beaten}"
-
-
-def _two(value: int, size: int, large: str, small: str) -> str:
-    major, minor = divmod(value, size)
-    return f"{major} {large}" + (f" {minor} {small}" if minor else "")

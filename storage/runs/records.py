@@ -15,7 +15,7 @@ from typing import Annotated, Any, ClassVar, Self, TypeVar, get_args
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from common import plain_json
-from common.errors import UserError, one_line
+from common.errors import UserError, explained
 from competitions.editions import Edition
 from storage.schemas import SCHEMA_VERSION, TABLES, Table
 from storage.store import InvalidJson
@@ -69,7 +69,7 @@ class Record(BaseModel):
         except ValidationError as error:
             invalid = {str(detail["loc"][0]) for detail in error.errors() if detail["type"] != "missing"}
             if not invalid <= cls._optional() or len(invalid) < len({detail["loc"][0] for detail in error.errors()}):
-                raise RecordError(f"{where} is not a valid record: {one_line(error)}") from error
+                raise RecordError(f"{where} is not a valid record: {explained(error)}") from error
             _logger.warning("%s: left out, not of their type: %s", where, ", ".join(sorted(invalid)))
         return cls.model_validate({**content, **dict.fromkeys(invalid)})
 
