@@ -17,54 +17,70 @@ import click
 from click.shell_completion import CompletionItem
 
 from common.causes import cause_of, explain
-from common.errors import UserError, close_matches
+from common.errors import UsageError, UserError, close_matches
 from common.starting import collect_seldom
 from common.terminal import clean_output
 
-# name -> (module, help): the group's help needs no import of any command
-COMMANDS = {
-    "list": ("catalog", "List competitions and their splits."),
-    "issues": ("issues", "List known issues, and whether v2 fixes them."),
-    "prepare": ("prepare", "Download, split and verify competitions."),
-    "adopt": ("adopt", "Adopt data that the published benchmark has prepared."),
-    "run": ("run", "Run the full benchmark: prepare, run an agent, grade, report."),
-    "watch": ("watch", "Watch a run group whose attempts are in a work pool."),
-    "cancel": ("cancel", "End the runs of a group that are in progress, or some of them."),
-    "worker": ("worker", "Run agents on this host, taking attempts from a work pool."),
-    "notify": ("notify", "Be told when a group finishes, a nightly fails or a host falls silent."),
-    "agents": ("agents", "List the agents and their variants."),
-    "agent new": ("agent_new", "Create an agent of your own from a working template."),
-    "agent try": ("agent_try", "Try an agent on a small competition, with a short time limit."),
-    "build": ("build", "Build the image of an agent, or the base image."),
-    "grade": ("grade", "Grade a JSONL file of submissions."),
-    "grade-sample": ("grade_sample", "Grade one CSV."),
-    "leaderboard": ("leaderboard", "Show medal thresholds and percentiles; fetch Kaggle's current leaderboard."),
-    "dev download-leaderboard": ("download_leaderboard", "Fetch Kaggle's current leaderboards."),
-    "kernels": ("kernels", "Pull a competition's most voted public notebooks."),
-    "new": ("new", "Create a competition of your own from a working template."),
-    "check": ("check", "Self-test competitions, also with hostile submissions."),
-    "make-submission": ("make_submission", "Write the JSONL file of submissions of a run group."),
-    "regrade": ("regrade", "Grade a run group again, without running agents."),
-    "config": ("config", "Show the settings, and where each comes from."),
-    "completion": ("completion", "Print the script that completes commands and names in a shell."),
-    "doctor": ("doctor", "Check that the installation is ready for a long run."),
-    "du": ("du", "Show the disk usage of the store and the cache."),
-    "gc": ("gc", "Remove data that is no longer needed."),
-    "report": ("report", "Write the report of one or several run groups."),
-    "ls": ("ls", "List the run groups in the store, or the runs of one."),
-    "show": ("show", "Show one run: how it ended, its grade, its files."),
-    "open": ("open", "Open the report of run groups in the browser."),
-    "rm": ("rm", "Remove run groups."),
-    "logs": ("logs", "Print the log of a run's agent; -f follows a run in progress."),
-    "plagiarism": ("plagiarism", "Compare the code of runs with public notebooks and other agents' runs."),
-    "violations": ("violations", "Search code and logs of runs for broken rules."),
-    "contamination": ("contamination", "Measure how familiar a model is with the competitions."),
-    "split-noise": ("split_noise", "Measure how much scores and medals depend on the choice of test rows."),
-    "verify": ("verify", "Verify the evidence of a run group."),
-    "compare": ("compare", "Compare two run groups."),
-    "export": ("export", "Write the grading report of a run group in the published format."),
-    "import-report": ("import_report", "Import published grading reports into the tables."),
+# section -> name -> (module, help): the group's help needs no import of any command
+SECTIONS = {
+    "Benchmark": {
+        "list": ("catalog", "List competitions and their splits."),
+        "issues": ("issues", "List known issues, and whether v2 fixes them."),
+        "prepare": ("prepare", "Download, split and verify competitions."),
+        "adopt": ("adopt", "Adopt data that the published benchmark has prepared."),
+        "run": ("run", "Run the full benchmark: prepare, run an agent, grade, report."),
+        "grade": ("grade", "Grade a JSONL file of submissions."),
+        "grade-sample": ("grade_sample", "Grade one CSV."),
+        "leaderboard": ("leaderboard", "Show medal thresholds and percentiles, or fetch those of today."),
+    },
+    "Results": {
+        "ls": ("ls", "List the run groups in the store, or the runs of one."),
+        "show": ("show", "Show one run: how it ended, its grade, its files."),
+        "logs": ("logs", "Print the log of a run's agent; -f follows a run in progress."),
+        "regrade": ("regrade", "Grade a run group again, without running agents."),
+        "report": ("report", "Write the report of one or several run groups."),
+        "open": ("open", "Open the report of run groups in the browser."),
+        "compare": ("compare", "Compare two run groups."),
+        "export": ("export", "Write results in the formats of other tools."),
+        "import-report": ("import_report", "Import published grading reports into the tables."),
+        "rm": ("rm", "Remove run groups."),
+    },
+    "Examine": {
+        "examine": ("examine", "Look for copied code, broken rules, known tasks and chance."),
+        "kernels": ("kernels", "Pull public notebooks, with which code is compared."),
+        "verify": ("verify", "Verify the evidence of a run group."),
+    },
+    "Your own": {
+        "agents": ("agents", "List the agents and their variants."),
+        "agent new": ("agent_new", "Create an agent of your own from a working template."),
+        "agent try": ("agent_try", "Try an agent on a small competition, with a short time limit."),
+        "build": ("build", "Build the image of an agent, or the base image."),
+        "new": ("new", "Create a competition of your own from a working template."),
+        "check": ("check", "Self-test competitions, also with hostile submissions."),
+    },
+    "Fleet": {
+        "worker": ("worker", "Run agents on this host, taking attempts from a work pool."),
+        "watch": ("watch", "Watch a run group whose attempts are in a work pool."),
+        "cancel": ("cancel", "End the runs of a group that are in progress."),
+        "notify": ("notify", "Be told of finished groups, failed nightlies, silent hosts."),
+    },
+    "Upkeep": {
+        "doctor": ("doctor", "Check that the installation is ready for a long run."),
+        "config": ("config", "Show the settings, and where each comes from."),
+        "du": ("du", "Show the disk usage of the store and the cache."),
+        "gc": ("gc", "Remove data that is no longer needed."),
+        "completion": ("completion", "Print the script that completes names in a shell."),
+    },
 }
+COMMANDS = {name: facts for commands in SECTIONS.values() for name, facts in commands.items()}
+PUBLISHED_NAMES = {
+    "dev download-leaderboard": ["leaderboard", "--refresh", "--missing"],
+    "make-submission": ["export", "--format", "submissions"],
+}
+"""Names that the published tool has, with the command and the options that they stand for. The help leaves them out."""
+OLD_NAMES = {name: ["examine", "--only", name] for name in ("plagiarism", "violations", "contamination", "split-noise")}
+"""Likewise names of earlier versions, which go in 2.0. Using one prints what to write instead."""
+_NAMES = {**PUBLISHED_NAMES, **OLD_NAMES}
 
 
 class _Commands(click.Group):
@@ -72,21 +88,25 @@ class _Commands(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS:
+        name = _NAMES.get(cmd_name, [cmd_name])[0]
+        if name not in COMMANDS:
             return None
-        command: click.Command = importlib.import_module(f"flows.commands.{COMMANDS[cmd_name][0]}").command
+        command: click.Command = importlib.import_module(f"flows.commands.{COMMANDS[name][0]}").command
         return _with_settings(command)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """The command that the first words name, which may be two, as in `agent new`."""
-        if ctx.resilient_parsing and args[0] not in COMMANDS and " ".join(args[:2]) not in COMMANDS:
+        for count in (2, 1):
+            name, rest = " ".join(args[:count]), args[count:]
+            if name in OLD_NAMES and not ctx.resilient_parsing:
+                click.echo(f"mlebench: `{name}` is now `{' '.join(OLD_NAMES[name])}`", err=True)
+            if name in COMMANDS or name in _NAMES:
+                return name, self.get_command(ctx, name), [*_NAMES.get(name, [])[1:], *rest]
+        if ctx.resilient_parsing:
             return None, None, args  # a shell completes an unfinished command
-        words = " ".join(args[:2])
-        if words in COMMANDS:
-            return words, self.get_command(ctx, words), args[2:]
-        if args[0] not in COMMANDS and not args[0].startswith("-"):
+        if not args[0].startswith("-"):
             subcommands = [name for name in COMMANDS if name.startswith(f"{args[0]} ")]
             hint = f" It is one of: {', '.join(subcommands)}." if subcommands else close_matches(args[0], COMMANDS)
             ctx.fail(f"No such command {args[0]!r}.{hint}")
@@ -106,8 +126,10 @@ class _Commands(click.Group):
         ]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+        width = max(map(len, COMMANDS))
+        for section, commands in SECTIONS.items():
+            with formatter.section(section):
+                formatter.write_dl([(name.ljust(width), text) for name, (_, text) in commands.items()])
 
 
 def _with_settings(command: click.Command) -> click.Command:
@@ -157,12 +179,19 @@ def _main(arguments: Sequence[str] | None) -> int:
         return _interrupted()
     except KeyboardInterrupt:
         return _interrupted()
-    except click.ClickException as error:
+    except click.exceptions.NoArgsIsHelpError as error:
         error.show()
+        return error.exit_code
+    except click.UsageError as error:
+        command = error.ctx.command_path if error.ctx else "mlebench"
+        click.echo(f"mlebench: {error.format_message().rstrip('.')} (see `{command} --help`)", err=True)
+        return error.exit_code
+    except click.ClickException as error:
+        click.echo(f"mlebench: {error.format_message()}", err=True)
         return error.exit_code
     except UserError as error:
         click.echo(f"mlebench: {error}", err=True)
-        return 1
+        return 2 if isinstance(error, UsageError) else 1
     except Exception as error:
         if server := _silent_server(error):
             click.echo(

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from common.errors import UserError
+from common.errors import UsageError, UserError
 from competitions import registry
 from flows.commands.answers import takes_json
 from flows.commands.options import Selection, StoreOptions, takes
@@ -34,7 +34,7 @@ def command(directory: Path, selection: Selection, storage: StoreOptions, copy: 
     from storage.datasets.adopt import prepared_folder
 
     if not directory.is_dir():
-        raise UserError(f"{directory} is not a directory")
+        raise UsageError(f"{directory} is not a directory")
     prepared_ids = [name for name in registry.folders() if prepared_folder(directory, name)]
     ids = selection.ids() if selection else prepared_ids
     if not ids:

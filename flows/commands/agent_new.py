@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 import sandbox
-from common.errors import UserError
+from common.errors import UsageError, UserError
 from flows.commands.options import create_folder
 from sandbox.definitions import IGNORED, list_agents
 
@@ -30,7 +30,7 @@ def command(name: str, into: Path) -> None:
     from common.settings import get_settings
 
     if not re.fullmatch(_NAME_PATTERN, name):
-        raise UserError(
+        raise UsageError(
             f"{name!r} is no name for an agent: use lower-case letters, digits, dots, dashes, as in my-agent"
         )
     folder = into.expanduser().resolve() / name

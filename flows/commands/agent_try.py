@@ -56,7 +56,7 @@ def command(
     store = storage.open()
     group = f"try-{definition.full_name.replace('@', '-')}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
     arguments = ["-c", competition, "--agent", agent, "--run-group", group, "--time-limit", f"{limit:g}"]
-    run.main([*arguments, "--store", store.root, *run_options], prog_name="mlebench run", standalone_mode=False)
+    run.main([*arguments, "--store", store.root, *run_options], prog_name="mlebench agent try", standalone_mode=False)
     folder = RunFolder(store, group, competition, 0)
     record, grade = folder.read_run(), folder.read_grade()
     if record is None:

@@ -6,8 +6,10 @@ from typing import Any
 
 import click
 
+from common.units import elapsed, size
 from flows.commands.answers import answer, takes_json
 from flows.commands.completion import AGENTS
+from flows.commands.tables import show_table
 
 
 @click.command("agents")
@@ -21,21 +23,23 @@ def command(name: str | None) -> None:
 
     folders = get_settings().agent_dirs
     if name is None:
+        rows: list[tuple[str, ...]] = []
         for agent_name in list_agents(folders):
             try:
                 agent = load_agent(agent_name, folders)
             except AgentError as error:  # the others are listed nevertheless
                 if not answer({"agent": agent_name, "broken": str(error)}):
-                    click.echo(f"{agent_name}  [broken]  {error}")
+                    rows.append((agent_name, "broken", "-", str(error)))
                 continue
             variants = [f"{agent_name}@{variant}" for variant in variants_of(agent)]
             properties = {"trusted": agent.trusted, "privileged": agent.privileged, "description": agent.description}
-            if answer({"agent": agent_name, **properties, "variants": variants}):
-                continue
-            trust = "trusted" if agent.trusted else "container only"
-            click.echo(f"{agent_name}  [{trust}{', privileged' if agent.privileged else ''}]  {agent.description}")
-            if variants:
-                click.echo(f"  variants: {', '.join(variants)}")
+            if not answer({"agent": agent_name, **properties, "variants": variants}):
+                trust = "trusted" if agent.trusted else "container only"
+                trust += ", privileged" if agent.privileged else ""
+                names = ", ".join(variant.removeprefix(agent_name) for variant in variants)
+                rows.append((agent_name, trust, names or "-", agent.description))
+        if rows:
+            show_table(("AGENT", "TRUST", "VARIANTS", "DESCRIPTION"), rows)
         return
     agent = load_agent(name, folders)
     facts: dict[str, Any] = {
@@ -63,4 +67,7 @@ def command(name: str | None) -> None:
         "resume": "no" if agent.resume is None else ", ".join(agent.resume) or "yes",
     }
     for label, value in facts.items():
-        click.echo(f"{label:20} {'-' if value is None else value}")
+        name, _, unit = label.rpartition("_")
+        words = {"bytes": size, "seconds": elapsed}.get(unit) if value is not None else None
+        shown = "-" if value is None else words(value) if words else value
+        click.echo(f"{name if words else label:20} {shown}")

@@ -7,7 +7,7 @@ import time
 import click
 
 from common.causes import explain
-from common.errors import UserError, close_matches
+from common.errors import UsageError, UserError, close_matches
 from flows.commands.answers import answer, takes_json
 from flows.commands.completion import RUNS
 from flows.commands.options import StoreOptions, takes
@@ -81,12 +81,12 @@ def command(runs: str, wait: float, storage: StoreOptions) -> int:
 
 
 def _parts(runs: str) -> tuple[str, str | None, int | None]:
-    """Group, competition and seed. Raises `UserError` for a text of another form."""
+    """Group, competition and seed. Raises `UsageError` for a text of another form."""
     from storage.store import check_run_group
 
     group, *rest = runs.strip("/").split("/")
     if len(rest) > 2 or (len(rest) == 2 and not is_seed(rest[1])):
-        raise UserError(
+        raise UsageError(
             f"{runs!r}: give GROUP, GROUP/COMPETITION or GROUP/COMPETITION/SEED, as `mlebench ls` lists them"
         )
     return check_run_group(group), rest[0] if rest else None, int(rest[1]) if len(rest) > 1 else None

@@ -6,16 +6,19 @@ from dataclasses import replace
 
 import click
 
-from common import plain_json
 from common.errors import UserError
 from competitions import registry
+from flows.commands.answers import answer, takes_json
 from flows.commands.options import Selection, takes
+from flows.commands.tables import show_table
+
+_FIELDS = {"id", "name", "complexity", "category", "metric", "source"}
 
 
 @click.command("list")
 @takes(selection=Selection)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object on each line.")
-def command(as_json: bool, selection: Selection) -> None:
+@takes_json
+def command(selection: Selection) -> None:
     """List competitions with their split, category and metric."""
     ids = selection.ids() if selection else replace(selection, competitions=tuple(registry.list())).ids()
     facts = []
@@ -26,14 +29,9 @@ def command(as_json: bool, selection: Selection) -> None:
             if selection:
                 raise
             click.echo(f"mlebench: {error}", err=True)
-    if as_json:
-        for fact in facts:
-            click.echo(
-                plain_json.dumps(fact.model_dump(include={"id", "name", "complexity", "category", "metric", "source"}))
-            )
+    if answer([fact.model_dump(include=_FIELDS) for fact in facts]):
         return
-    width = max(len(name) for name in ids)
-    for fact in facts:
-        click.echo(
-            f"{fact.id:{width}}  {fact.complexity:6}  {fact.category:20}  {fact.metric.name} ({fact.metric.direction})"
-        )
+    show_table(
+        ("COMPETITION", "SPLIT", "CATEGORY", "METRIC"),
+        [(fact.id, fact.complexity, fact.category, f"{fact.metric.name} ({fact.metric.direction})") for fact in facts],
+    )

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from common.errors import UserError
+from common.errors import UsageError, UserError
 from common.plain_json import parse_json
 from common.units import counted
 from competitions import registry
 from competitions.editions import Edition
 from flows.commands.answers import answer, say, takes_json
-from flows.commands.completion import COMPETITIONS, SPLITS
-from flows.commands.options import EDITION, Selection
+from flows.commands.options import EDITION, IDS, Selection, takes
 
 if TYPE_CHECKING:
     from competitions.competition import Competition
@@ -24,8 +23,8 @@ if TYPE_CHECKING:
 
 
 @click.command("check")
-@click.argument("ids", nargs=-1, metavar="[ID]...", shell_complete=COMPETITIONS)
-@click.option("--split", "--split-name", metavar="NAME", help="All competitions of a split.", shell_complete=SPLITS)
+@IDS
+@takes(selection=Selection)
 @click.option("--raw", type=click.Path(exists=True, path_type=Path), help="The download: an archive or a directory.")
 @click.option(
     "--raw-dir",
@@ -44,7 +43,7 @@ if TYPE_CHECKING:
 @takes_json
 def command(
     ids: tuple[str, ...],
-    split: str | None,
+    selection: Selection,
     raw: Path | None,
     raw_dir: Path | None,
     prepared: Path | None,
@@ -56,11 +55,9 @@ def command(
     Checks facts and description, the sample submission and the perfect one, shuffled rows, the absence of private data
     and of answers in public files, and about 200 careless or malicious submissions. Exit code 1 if a check fails.
     """
-    if not ids and not split:
-        raise UserError("name competitions, as in `mlebench check digits`, or a split with --split")
-    selected_ids = Selection(competitions=ids, split=split).ids()
+    selected_ids = selection.with_ids(ids).ids()
     if (raw or prepared or params) and len(selected_ids) != 1:
-        raise UserError("--raw, --prepared and --params require exactly one competition")
+        raise UsageError("--raw, --prepared and --params require exactly one competition")
     overrides = _parameters(params)
     downloads = {name: raw or (None if prepared else _download(registry.get(name), raw_dir)) for name in selected_ids}
     from grading.competition_checks.run import check_download, check_prepared
@@ -112,7 +109,7 @@ def _parameters(text: str | None) -> dict[str, Any] | None:
     try:
         values = parse_json(text) if text else None
     except ValueError as error:
-        raise UserError(f"--params is not JSON ({error})") from error
+        raise UsageError(f"--params is not JSON ({error})") from error
     if values is not None and not isinstance(values, dict):
-        raise UserError("--params must be a JSON object, as in '{\"test_size\": 10}'")
+        raise UsageError("--params must be a JSON object, as in '{\"test_size\": 10}'")
     return values

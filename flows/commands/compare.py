@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from common.causes import cause_of
-from common.errors import UserError
+from common.errors import UsageError, UserError
 from flows.commands.answers import answer, takes_json
-from flows.commands.options import GRADED_GROUP, StoreOptions, one_agent, takes
+from flows.commands.options import StoreOptions, takes
+from flows.commands.tables import Cell, show_table
+from flows.commands.types import GRADED_GROUP, one_agent
 from grading.words import number
 
 if TYPE_CHECKING:
     import pandas as pd
-    from rich.table import Table
 
     from grading.statistics.compare import Comparison
     from storage.store import Store
@@ -83,35 +84,27 @@ def _grades(store: Store, name: str) -> pd.DataFrame:
     one_agent(group, grades)
     editions = sorted(set(grades["edition"]))
     if len(editions) > 1:
-        raise UserError(f"group {group!r} is graded as {' and '.join(editions)}; choose one: {group}@{editions[0]}")
+        raise UsageError(f"group {group!r} is graded as {' and '.join(editions)}; choose one: {group}@{editions[0]}")
     return grades
 
 
 def _show(comparison: Comparison, a: str, b: str, everything: bool) -> None:
-    from rich.console import Console
-    from rich.text import Text
-
-    console = Console(highlight=False)
-    table = _table(f"{b} against {a}", "competition", "change")
-    for column in ("score A", "score B", "B - A", "medal A %", "medal B %"):
-        table.add_column(column, justify="right", no_wrap=True)
     rows: list[dict[Any, Any]] = comparison.competitions.to_dict("records")
+    changes: list[tuple[Cell, ...]] = []
     for row in rows:
         if row["change"] != "same" or everything:
-            change = Text(row["change"], _STYLES.get(row["change"], ""))
+            change = (row["change"], _STYLES.get(row["change"], ""))
             difference = _number(row["score_difference"]) + _error(row["score_sem"])
             scores = (_number(row["score_a"]), _number(row["score_b"]), difference)
             rates = (_points(row["any_medal_a"]), _points(row["any_medal_b"]))
-            table.add_row(Text(row["competition_id"]), change, *scores, *rates)
-    if table.row_count:
-        console.print(table)
+            changes.append((row["competition_id"], change, *scores, *rates))
+    if changes:
+        figures = ("SCORE A", "SCORE B", "B - A", "MEDAL A %", "MEDAL B %")
+        show_table(("COMPETITION", "CHANGE", *figures), changes, f"{b} against {a}", right=figures)
     counts = comparison.competitions["change"].value_counts()
-    console.print(", ".join(f"{counts.get(word, 0)} {word}" for word in ("better", "worse", "mixed", "same")))
-    averages = _table(f"{b} - {a}, paired over competitions, in %", "split", "rate")
-    for column in ("A", "B", "B - A", "95 % t", "bootstrap", "p"):
-        averages.add_column(column, justify="right", no_wrap=True)
-    for row in comparison.differences[comparison.differences["rate"].isin(_RATE_NAMES)].to_dict("records"):
-        averages.add_row(
+    click.echo(", ".join(f"{counts.get(word, 0)} {word}" for word in ("better", "worse", "mixed", "same")))
+    averages = [
+        (
             f"{row['split']} ({row['competitions']})",
             _RATE_NAMES[row["rate"]],
             _points(row["mean_a"]),
@@ -121,27 +114,18 @@ def _show(comparison: Comparison, a: str, b: str, everything: bool) -> None:
             _interval(row["bootstrap_low"], row["bootstrap_high"]),
             "n/a" if math.isnan(row["p_corrected"]) else f"{row['p_corrected']:.3f}",
         )
-    console.print(averages)
+        for row in comparison.differences[comparison.differences["rate"].isin(_RATE_NAMES)].to_dict("records")
+    ]
+    statistics = ("A", "B", "B - A", "95 % T", "BOOTSTRAP", "P")
+    show_table(("SPLIT", "RATE", *statistics), averages, f"{b} - {a}, paired over competitions, in %", right=statistics)
     medals = comparison.differences[comparison.differences["rate"] == "any_medal"].dropna(subset="smallest")
     if len(medals):
         widest = medals.sort_values("competitions", kind="stable").iloc[-1]
         smallest, split = _points(widest["smallest"]), widest["split"]
-        console.print(f"smallest difference in medals that would be found ({split}): {smallest} points")
+        click.echo(f"smallest difference in medals that would be found ({split}): {smallest} points")
     for name, competition_ids in ((a, comparison.only_a), (b, comparison.only_b)):
         if competition_ids:
-            console.print(Text(f"only in {name}, left out: {', '.join(competition_ids)}"))
-
-
-def _table(title: str, *columns: str) -> Table:
-    """An empty narrow table: in a terminal of 80 columns, names wrap and numbers are not cut."""
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(title=Text(title), title_justify="left", box=SIMPLE_HEAD, padding=0, pad_edge=False)
-    for column in columns:
-        table.add_column(column, overflow="fold")
-    return table
+            click.echo(f"only in {name}, left out: {', '.join(competition_ids)}")
 
 
 def _number(value: float) -> str:

@@ -10,9 +10,10 @@ from typing import Any
 import click
 
 from common import plain_json
-from common.errors import UserError, close_matches
+from common.errors import UsageError, close_matches
 from flows.commands.answers import answer, takes_json
 from flows.commands.completion import SETTINGS
+from flows.commands.tables import show_table
 
 
 @click.command("config")
@@ -40,7 +41,7 @@ def command(name: str | None) -> None:
     if name is not None:
         field = name.lower().removeprefix(PREFIX.lower())
         if field not in values:
-            raise UserError(f"no setting {name!r}.{close_matches(field, values)}")
+            raise UsageError(f"no setting {name!r}.{close_matches(field, values)}")
         about = Settings.model_fields[field].description or ""
         if answer({"setting": field, "value": values[field], "source": source(field), "about": about}):
             return
@@ -50,10 +51,8 @@ def command(name: str | None) -> None:
     if answer([{"setting": field, "value": value, "source": source(field)} for field, value in values.items()]):
         return
     click.echo(f"{file}{'' if file.is_file() else ' does not exist'}")
-    shown = [(field, _shown(value), source(field)) for field, value in values.items()]
-    widths = [max(len(row[column]) for row in shown) for column in (0, 1)]
-    for row in shown:
-        click.echo(f"{row[0]:{widths[0]}}  {row[1]:{min(widths[1], 60)}}  {row[2]}")
+    rows = [(field, _shown(value), source(field)) for field, value in values.items()]
+    show_table(("SETTING", "VALUE", "SOURCE"), rows)
 
 
 def _shown(value: Any) -> str:

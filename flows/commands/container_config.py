@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from common.errors import UserError
+from common.errors import UsageError
 from common.plain_json import read_json
 from common.units import parse_limit
 
@@ -35,10 +35,10 @@ class ContainerConfig:
 
 
 def read_container_config(path: Path) -> ContainerConfig:
-    """Read a JSON file with arguments of the Docker client. Raises `UserError` if it is not one."""
+    """Read a JSON file with arguments of the Docker client. Raises `UsageError` if it is not one."""
     content = read_json(path, f"--container-config {path}")
     if not isinstance(content, dict):
-        raise UserError(f"--container-config {path} is not a JSON object")
+        raise UsageError(f"--container-config {path} is not a JSON object")
     limits: dict[str, Any] = {}
     unused = []
     for name, value in content.items():
@@ -60,7 +60,7 @@ def read_container_config(path: Path) -> ContainerConfig:
 
 def _number(value: Any, name: str, path: Path) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < math.inf:
-        raise UserError(f"{path}: {name} must be a positive number, not {value!r}")
+        raise UsageError(f"{path}: {name} must be a positive number, not {value!r}")
     return float(value)
 
 
@@ -68,4 +68,4 @@ def _limit(limit: str, value: Any, name: str, path: Path) -> int:
     try:
         return int(parse_limit(limit, value))
     except ValueError as error:
-        raise UserError(f"{path}: {name}: {error}") from None
+        raise UsageError(f"{path}: {name}: {error}") from None

@@ -13,6 +13,7 @@ import click
 from flows.commands.answers import answer, takes_json
 from flows.commands.options import Selection, StoreOptions, raw_directory, takes
 from flows.commands.quantities import DURATION
+from flows.commands.tables import Cell, show_table
 
 if TYPE_CHECKING:
     from flows.diagnosis.health import Finding
@@ -86,23 +87,9 @@ def command(
 
 
 def show_findings(findings: Sequence[Finding]) -> None:
-    """Print a table in a terminal, and one unwrapped line for each finding elsewhere."""
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        width = max(len(finding.about) for finding in findings)
-        for finding in findings:
-            remedy = f" -> {finding.remedy}" if finding.remedy and finding.verdict != "ok" else ""
-            click.echo(f"{finding.verdict:<5}{finding.about:<{width}}  {finding.message}{remedy}")
-        return
-    table = Table(box=None, show_header=False, padding=(0, 1))
+    """Print the findings as a table, with the remedy of those that are not ok."""
+    rows: list[tuple[Cell, ...]] = []
     for finding in findings:
-        table.add_row(
-            Text(finding.verdict, _STYLES[finding.verdict]), finding.about, Text(finding.message, overflow="fold")
-        )
-        if finding.remedy and finding.verdict != "ok":
-            table.add_row("", "", Text(finding.remedy, "cyan"))
-    console.print(table)
+        remedy = f" -> {finding.remedy}" if finding.remedy and finding.verdict != "ok" else ""
+        rows.append(((finding.verdict, _STYLES[finding.verdict]), finding.about, f"{finding.message}{remedy}"))
+    show_table(("", "CHECK", "FINDING"), rows)

@@ -6,8 +6,10 @@ from itertools import groupby
 
 import click
 
+from common.units import data_size
 from flows.commands.answers import answer, takes_json
 from flows.commands.options import StoreOptions, takes
+from flows.commands.tables import Cell, show_table
 
 _JSON_FIELDS = ("kind", "name", "where", "bytes", "files", "state")
 
@@ -17,9 +19,6 @@ _JSON_FIELDS = ("kind", "name", "where", "bytes", "files", "state")
 @takes_json
 def command(storage: StoreOptions) -> int:
     """Show the disk usage of the store, of the cache of local copies, and of the scratch disk."""
-    from rich.console import Console
-    from rich.table import Table
-
     from common.settings import get_settings
     from storage.cache import Cache
     from storage.upkeep.space import usage_of_machine, usage_of_store
@@ -29,28 +28,20 @@ def command(storage: StoreOptions) -> int:
     usages = [*usage_of_store(store), *usage_of_machine(settings.scratch, cache)]
     if answer([{name: getattr(usage, name) for name in _JSON_FIELDS} for usage in usages]):
         return 0
-    table = Table(title=f"{store.root} and {settings.scratch}", title_justify="left")
-    for column in ("what", "name", "size", "files", "state"):
-        table.add_column(column, justify="right" if column in ("size", "files") else "left", overflow="fold")
+    rows: list[tuple[Cell, ...]] = []
     for kind, group in groupby(usages, key=lambda usage: usage.kind):
-        rows = list(group)
-        for usage in rows if kind != "locks" else ():
-            table.add_row(kind, usage.name, size(usage.bytes), f"{usage.files:,}" if usage.files else "", usage.state)
-        if len(rows) > 1:
-            table.add_row(kind, "all", size(sum(usage.bytes for usage in rows)), "", "", style="bold", end_section=True)
-    console = Console(highlight=False)
-    console.print(table)
-    console.print(f"{size(sum(usage.bytes for usage in usages))} in total; mlebench gc removes data that is not needed")
+        members = list(group)
+        rows += [
+            (kind, usage.name, data_size(usage.bytes), f"{usage.files:,}" if usage.files else "", usage.state)
+            for usage in members
+            if kind != "locks"
+        ]
+        if len(members) > 1:
+            total = data_size(sum(usage.bytes for usage in members))
+            rows.append(tuple((text, "bold") for text in (kind, "all", total, "", "")))
+    title = f"{store.root} and {settings.scratch}"
+    show_table(("WHAT", "NAME", "SIZE", "FILES", "STATE"), rows, title, right=("SIZE", "FILES"))
+    click.echo(
+        f"{data_size(sum(usage.bytes for usage in usages))} in total; mlebench gc removes data that is not needed"
+    )
     return 0
-
-
-def size(count: int) -> str:
-    """A number of bytes with a decimal unit.
-
-    >>> size(1234567), size(5)
-    ('1.2 MB', '5 B')
-    """
-    for unit, power in (("TB", 12), ("GB", 9), ("MB", 6), ("kB", 3)):
-        if count >= 10**power:
-            return f"{count / 10**power:,.1f} {unit}"
-    return f"{count} B"

@@ -13,7 +13,10 @@ import click
 from common.errors import UserError
 from common.units import counted
 from competitions.editions import EDITIONS, Edition
-from flows.commands.options import RUN_GROUP, GroupedCommand, Selection, StoreOptions, option, takes
+from flows.commands.answers import answer, takes_json
+from flows.commands.export_submissions import SubmissionOptions, write_submissions
+from flows.commands.options import GroupedCommand, Selection, StoreOptions, option, takes
+from flows.commands.types import RUN_GROUP
 
 if TYPE_CHECKING:
     from storage.store import Store
@@ -28,10 +31,11 @@ class What:
         str,
         option(
             "--format",
-            type=click.Choice(["report", "inspect", "atif", "every-eval-ever", "harbor"]),
+            type=click.Choice(["report", "submissions", "inspect", "atif", "every-eval-ever", "harbor"]),
             show_default=True,
-            help="report: the published grading report. inspect: logs for `inspect view`. atif: trajectories. "
-            "every-eval-ever: results in the schema of that collection. harbor: competitions as tasks.",
+            help="report: the published grading report. submissions: a JSONL file for `mlebench grade`. inspect: logs "
+            "for `inspect view`. atif: trajectories. every-eval-ever: results in the schema of that collection. "
+            "harbor: competitions as tasks.",
         ),
     ] = "report"
     output_dir: Annotated[
@@ -88,8 +92,16 @@ class Task:
 
 @click.command("export", cls=GroupedCommand)
 @click.argument("run_group", type=RUN_GROUP, required=False)
-@takes(what=What, selection=Selection, task=Task, storage=StoreOptions)
-def command(run_group: str | None, what: What, selection: Selection, task: Task, storage: StoreOptions) -> None:
+@takes(what=What, submissions=SubmissionOptions, selection=Selection, task=Task, storage=StoreOptions)
+@takes_json
+def command(
+    run_group: str | None,
+    what: What,
+    submissions: SubmissionOptions,
+    selection: Selection,
+    task: Task,
+    storage: StoreOptions,
+) -> None:
     """Write the results of RUN_GROUP, or competitions as tasks, for other tools.
 
     By default this is the grading report of RUN_GROUP in the published format, `<time>_grading_report.json`. Runs whose
@@ -98,12 +110,15 @@ def command(run_group: str | None, what: What, selection: Selection, task: Task,
     tasks = what.format == "harbor"
     if what.by_seed and what.format != "report":
         raise click.UsageError("--by-seed is for reports only")
-    if tasks == bool(run_group) or tasks != bool(selection):
+    from_file = submissions.metadata is not None and what.format == "submissions"
+    if (tasks or from_file) == bool(run_group) or tasks != bool(selection):
         expected = (
             "competitions (-c ID, --split NAME, ...) and no RUN_GROUP" if tasks else "a RUN_GROUP and no competitions"
         )
         raise click.UsageError(f"--format {what.format} takes {expected}")
     store = storage.open()
+    if what.format == "submissions":
+        return write_submissions(store, run_group, submissions)
     what.output_dir.mkdir(parents=True, exist_ok=True)
     if tasks:
         _write_tasks(store, selection.ids(), what, task)
@@ -111,7 +126,14 @@ def command(run_group: str | None, what: What, selection: Selection, task: Task,
         _write_reports(store, str(run_group), what)
     else:
         for path in _FORMATS[what.format](store, str(run_group), what):
-            click.echo(str(path))
+            _written(path)
+    return None
+
+
+def _written(path: Path) -> None:
+    """Print the path of a file or folder that was written."""
+    if not answer({"path": path}):
+        click.echo(str(path))
 
 
 def _write_tasks(store: Store, competition_ids: list[str], what: What, task: Task) -> None:
@@ -119,7 +141,7 @@ def _write_tasks(store: Store, competition_ids: list[str], what: What, task: Tas
 
     options = HarborOptions(**vars(task))
     for name in competition_ids:
-        click.echo(str(write_task(store, name, what.edition or "v1", what.output_dir, options)))
+        _written(write_task(store, name, what.edition or "v1", what.output_dir, options))
 
 
 def _inspect(store: Store, run_group: str, what: What) -> Iterator[Path]:
@@ -172,6 +194,6 @@ def _write_reports(store: Store, run_group: str, what: What) -> None:
     for seed, part in parts.items():
         name = f"{moment}_seed_{seed}_grading_report.json" if what.by_seed else f"{moment}_grading_report.json"
         (what.output_dir / name).write_text(summarise(reports_of(part)).to_json(), "utf-8")
-        click.echo(str(what.output_dir / name))
+        _written(what.output_dir / name)
     if failed:
         click.echo(f"mlebench: left out, because grading failed: {counted(failed, 'run')}", err=True)

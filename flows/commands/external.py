@@ -4,15 +4,32 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from common.errors import UserError
 from competitions.facts import ID_PATTERN
 from flows.commands.submissions import parse_line
+from storage.store import Store
 
 if TYPE_CHECKING:
     from tasks.external import External
+
+
+@dataclass(frozen=True)
+class Examined:
+    """The runs that are examined: those of a group, or results of another system in a store of their own."""
+
+    store: Store
+    run_group: str
+    home: Store
+    """The store with the notebooks, which is the same for a group."""
+
+    @property
+    def of_others(self) -> bool:
+        """Whether these are results of another system."""
+        return self.store is not self.home
 
 
 def read_external(path: Path) -> list[External]:

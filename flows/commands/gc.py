@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from common.units import data_size
 from competitions.editions import EDITIONS
 from flows.commands.answers import answer, say, takes_json
-from flows.commands.du import size
 from flows.commands.options import StoreOptions, takes
 
 if TYPE_CHECKING:
@@ -80,8 +80,8 @@ def command(
                 say(f"kept {usage.kind} {usage.name}: in use")
                 continue
             freed_bytes += usage.bytes
-            say(f"{done} {usage.kind} {usage.name} {usage.state}, {size(usage.bytes)}")
-    say(f"{size(freed_bytes)} {'would be freed' if dry else 'freed'}")
+            say(f"{done} {usage.kind} {usage.name} {usage.state}, {data_size(usage.bytes)}")
+    say(f"{data_size(freed_bytes)} {'would be freed' if dry else 'freed'}")
     return 0
 
 

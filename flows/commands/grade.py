@@ -14,13 +14,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import click
 
 from common.causes import cause_of, explain
-from common.errors import UserError
+from common.errors import UsageError, UserError
+from common.units import listed
 from competitions import registry
 from competitions.editions import Edition
 from flows.commands.answers import answer, say, takes_json
 from flows.commands.options import GradingOptions, StoreOptions, option, takes
 from flows.commands.quantities import GIBIBYTES, POSITIVE_DURATION
 from flows.commands.submissions import Fetch, Line, followed, local_copies, parse_line
+from flows.commands.types import whole
 from storage.dataset import Dataset
 
 if TYPE_CHECKING:
@@ -41,7 +43,7 @@ class ProcessOptions:
         int | None,
         option(
             "--workers",
-            type=click.IntRange(1),
+            type=whole(1),
             help="Number of grading processes. Default: one for each core, as far as each has 2 GiB of free memory.",
         ),
     ] = None
@@ -117,8 +119,10 @@ def command(
     from grading.report import summarise
 
     if not submission.is_file():
-        raise UserError(f"{submission} does not exist")
+        raise UsageError(f"{submission} does not exist")
     items, failed = _items(submission)
+    if not items and not failed:
+        raise UserError(f"{submission} has no submissions: nothing was graded")
     store = storage.open()
     grades: dict[int, Grade] = {}
     for dataset in dict.fromkeys(_made_on(line, grading.edition) for line in items.values()):
@@ -132,8 +136,8 @@ def command(
         except Exception as error:
             if cause_of(error).fault == "program":
                 raise
-            for number in lines_of_dataset:
-                click.echo(f"line {number}: {explain(error)}", err=True)
+            names = f"line{'s' * (len(lines_of_dataset) > 1)} {listed(list(lines_of_dataset))}"
+            click.echo(f"{names}: {explain(error)}", err=True)
             failed += len(lines_of_dataset)
     failed += sum(grade.outcome == "failed" for grade in grades.values())
     output_dir.mkdir(parents=True, exist_ok=True)

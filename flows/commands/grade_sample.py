@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import click
 
 from competitions import registry
+from flows.commands.answers import answer, takes_json
 from flows.commands.completion import COMPETITIONS
 from flows.commands.options import GradingOptions, StoreOptions, takes
 from flows.commands.submissions import followed
@@ -16,11 +18,12 @@ from flows.commands.submissions import followed
 @click.argument("submission", type=click.Path(path_type=Path))
 @click.argument("competition_id", shell_complete=COMPETITIONS)
 @takes(grading=GradingOptions, storage=StoreOptions)
+@takes_json
 def command(submission: Path, competition_id: str, grading: GradingOptions, storage: StoreOptions) -> int:
     """Grade the CSV SUBMISSION against the answers of COMPETITION_ID and print its report as JSON.
 
-    The submission is read in a separate process with limits on memory, time and size. An invalid submission is a
-    result, too. Exit code 1 if there is no submission, or if it could not be graded.
+    With --json, this is one line. The submission is read in a separate process with limits on memory, time and size. An
+    invalid submission is a result, too. Exit code 1 if there is no submission, or if it could not be graded.
     """
     competition = registry.get(competition_id)
     from storage.dataset import Dataset
@@ -37,7 +40,8 @@ def command(submission: Path, competition_id: str, grading: GradingOptions, stor
         process_graders().grader(competition, prepared, grading.edition, dataset.key or "", thresholds) as grader,
     ):
         result = grader.grade(followed(submission, store))
-    click.echo(result.report.to_json(), nl=False)
+    if not answer(json.loads(result.report.to_json())):
+        click.echo(result.report.to_json(), nl=False)
     if result.message:
         click.echo(f"mlebench: {result.outcome}: {result.message}", err=True)
     if result.detail:

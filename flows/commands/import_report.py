@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from pydantic import ValidationError
 
-from common.errors import UserError, one_line
+from common.errors import UserError, explained
 from common.names import is_text
 from common.plain_json import read_json
 from common.units import counted
@@ -19,6 +19,7 @@ from competitions import registry
 from competitions.editions import EDITIONS
 from competitions.errors import UnknownCompetition
 from competitions.facts import ID_PATTERN
+from flows.commands.answers import answer, say, takes_json
 from flows.commands.options import StoreOptions, takes
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ _FIRST_AND_LAST_YEAR = (1970, 2200)  # tables count nanoseconds in 64 bits
     help="file: a file is a seed, and what it lacks is a gap. compact: the n-th report of a competition is seed n.",
 )
 @takes(storage=StoreOptions)
+@takes_json
 def command(
     files: tuple[Path, ...],
     run_group: str,
@@ -97,7 +99,8 @@ def command(
     write_report(store, [run_group])
     count = max(next_seed.values(), default=0)
     total = sum(len(competition_reports) for _, competition_reports in reports)
-    click.echo(f"{run_group}: {counted(total, 'report')} as {counted(count, 'seed')}")
+    say(f"{run_group}: {counted(total, 'report')} as {counted(count, 'seed')}")
+    answer({"run_group": run_group, "reports": total, "seeds": count})
 
 
 def _read(path: Path) -> list[CompetitionReport]:
@@ -111,7 +114,7 @@ def _read(path: Path) -> list[CompetitionReport]:
             CompetitionReport.model_validate({k: v for k, v in item.items() if k in field_names}) for item in items
         ]
     except ValidationError as error:
-        raise UserError(f"{path} is not a grading report: {one_line(error)}") from error
+        raise UserError(f"{path} is not a grading report: {explained(error)}") from error
     except (KeyError, TypeError, AttributeError) as error:
         raise UserError(f"{path} is not a grading report: it has no competition_reports") from error
     if not reports:

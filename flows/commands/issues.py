@@ -7,34 +7,34 @@ from typing import Any, get_args
 
 import click
 
-from common import plain_json
 from competitions import registry
 from competitions.editions import EDITIONS, Edition
 from competitions.facts import CompetitionFacts, KnownIssue, Severity
-from flows.commands.completion import COMPETITIONS
+from flows.commands.answers import answer, takes_json
+from flows.commands.options import IDS, Selection, takes
 
 
 @click.command("issues")
-@click.argument("ids", nargs=-1, metavar="[ID]...", shell_complete=COMPETITIONS)
+@IDS
+@takes(selection=Selection)
 @click.option("--edition", type=click.Choice(EDITIONS), help="Only issues that this edition leaves open.")
 @click.option("--severity", type=click.Choice(get_args(Severity)), help="Only issues of this severity.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object on each line.")
-def command(ids: tuple[str, ...], edition: Edition | None, severity: Severity | None, as_json: bool) -> None:
-    """List the known issues of the benchmark: how severe each is, and whether v2 fixes it.
+@takes_json
+def command(ids: tuple[str, ...], selection: Selection, edition: Edition | None, severity: Severity | None) -> None:
+    """List the known issues of the benchmark, or of some competitions: how severe each is, and whether v2 fixes it.
 
     Severities: labels (gives answers away), metric (the score can be raised without better predictions, or an invalid
     submission passes), noise (scores are higher, lower or less certain than they should be), cosmetic.
     """
-    facts = [registry.get(name).facts for name in (registry.select(ids) if ids else registry.list())]
+    selection = selection.with_ids(ids)
+    facts = [registry.get(name).facts for name in (selection.ids() if selection else registry.list())]
     listed_issues = [
         (competition_facts, issue)
         for competition_facts in facts
         for issue in competition_facts.issues("v1")
         if issue.open_in(edition or "v1") and severity in (None, issue.severity)
     ]
-    if as_json:
-        for competition_facts, issue in listed_issues:
-            click.echo(plain_json.dumps(_row(competition_facts, issue)))
+    if answer([_row(competition_facts, issue) for competition_facts, issue in listed_issues]):
         return
     shown_id = None
     for competition_facts, issue in listed_issues:

@@ -2,95 +2,124 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from common import plain_json
-from common.errors import UserError
+from common.errors import UsageError
 from common.units import counted
 from competitions import registry
 from competitions.competition import Competition
-from flows.commands.completion import COMPETITIONS
-from flows.commands.options import StoreOptions, takes
+from flows.commands.answers import answer, say, takes_json
+from flows.commands.failures import Failures
+from flows.commands.options import IDS, Selection, StoreOptions, takes
+from storage.store import Store
 
 if TYPE_CHECKING:
     from grading.leaderboards import Figure
 
 
 @click.command("leaderboard")
-@click.argument("competition_id", shell_complete=COMPETITIONS)
+@IDS
+@takes(selection=Selection, storage=StoreOptions)
 @click.option(
     "--refresh",
     is_flag=True,
-    help="Fetch the leaderboard from Kaggle, compare it with the stored one, and write it to the store.",
+    help="Fetch the leaderboards from Kaggle, compare them with the stored ones, and write them to the store.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the stored figures as one JSON object.")
-@takes(storage=StoreOptions)
-def command(competition_id: str, refresh: bool, as_json: bool, storage: StoreOptions) -> None:
-    """Show medal thresholds and percentiles of COMPETITION_ID.
+@click.option("--missing", is_flag=True, help="With --refresh: only those that the store does not have yet.")
+@click.option("--force", is_flag=True, hidden=True, help="Taken for the published tool's sake: without --missing.")
+@takes_json
+def command(
+    ids: tuple[str, ...], selection: Selection, storage: StoreOptions, refresh: bool, missing: bool, force: bool
+) -> int:
+    """Show medal thresholds and percentiles of competitions.
 
-    Grading uses these stored figures by default. --refresh shows how Kaggle's leaderboard has changed since, and writes
-    it to the store, where the commands that grade use it with --leaderboard refreshed.
+    Grading uses these stored figures by default. --refresh shows how Kaggle's leaderboards have changed since, and
+    writes them to the store, where the commands that grade use them with --leaderboard refreshed. A failure does not
+    stop the rest. Exit code 1 if any failed.
     """
-    competition = registry.get(competition_id)
-    if as_json and refresh:
-        raise click.UsageError("--json prints the stored figures; leave out --refresh")
+    competitions = [registry.get(name) for name in selection.with_ids(ids).ids()]
+    if not refresh:
+        for competition in competitions:
+            _show_stored(competition)
+        return 0
+    if elsewhere := [each.id for each in competitions if each.facts.source != "kaggle"]:
+        raise UsageError(f"{elsewhere[0]} is not on Kaggle: there is nothing to refresh")
+    store = storage.open_usable()
+    if missing and not force:
+        from storage.sources.kaggle.leaderboard import read_leaderboard
+
+        new = [each for each in competitions if read_leaderboard(store, each.id) is None]
+        if len(new) < len(competitions):
+            say(f"{len(competitions) - len(new)} reused: fetched already; without --missing, all are fetched")
+        competitions = new
+    return fetch_each(competitions, store)
+
+
+def fetch_each(competitions: Sequence[Competition], store: Store) -> int:
+    """Fetch leaderboards one after the other, and show what has changed; returns the exit code."""
+    failures = Failures()
+    for competition in competitions:
+        _show_stored(competition, as_answer=False)
+        try:
+            _refresh(competition, store)
+        except Exception as error:
+            failures.tell(competition.id, error)
+    return 1 if failures.count else 0
+
+
+def _show_stored(competition: Competition, as_answer: bool = True) -> None:
     facts = competition.facts
     board = facts.leaderboard
-    if as_json:
-        click.echo(
-            plain_json.dumps({"competition_id": facts.id, "metric": facts.metric.model_dump(), **board.model_dump()})
-        )
+    stored = {"competition_id": facts.id, "metric": facts.metric.model_dump(), **board.model_dump()}
+    if as_answer and answer(stored):
         return
-    click.echo(f"{facts.id}: {facts.metric.name}, {facts.metric.direction} is better, {board.teams} teams")
+    say(f"{facts.id}: {facts.metric.name}, {facts.metric.direction} is better, {board.teams} teams")
     for name in ("gold", "silver", "bronze", "median"):
-        click.echo(f"  {name:7} {getattr(board, name):.5f}")
+        say(f"  {name:7} {getattr(board, name):.5f}")
     if board.percentiles:
-        click.echo("  top of the teams")
+        say("  top of the teams")
         for share, score in zip(range(0, 101, 5), board.percentiles, strict=True):
-            click.echo(f"    {share:3} %  {score:.5f}")
+            say(f"    {share:3} %  {score:.5f}")
     for note in filter(None, (None if board.human else "the leaderboard does not consist of human teams", board.note)):
-        click.echo(f"  note: {note}")
-    if refresh:
-        refresh_leaderboard(competition, storage)
+        say(f"  note: {note}")
 
 
-def refresh_leaderboard(competition: Competition, storage: StoreOptions) -> None:
+def _refresh(competition: Competition, store: Store) -> None:
     """Fetch the leaderboard from Kaggle, print what differs from the stored one, and write it to the store.
 
-    Raises `UserError` if the competition is not on Kaggle, or if Kaggle does not give the leaderboard.
+    Raises `UserError` if Kaggle does not give the leaderboard.
     """
     from common.settings import get_settings
     from grading.leaderboards import compare, compare_percentiles, in_order
     from storage.sources.kaggle import leaderboard
 
     facts = competition.facts
-    if facts.source != "kaggle":
-        raise UserError(f"{facts.id} is not on Kaggle: there is nothing to refresh")
-    store = storage.open()
-    store.require_usable()
     teams = leaderboard.fetch_leaderboard(facts.id, get_settings().network_timeout)
     scores = [team.score for team in teams if team.score is not None]
     figures, percentiles = compare(scores, facts), compare_percentiles(scores, facts)
-    url = leaderboard.write_leaderboard(store, facts.id, teams)
-    click.echo("  Kaggle now")
+    url = store.shown(leaderboard.write_leaderboard(store, facts.id, teams))
+    if not in_order(scores, facts):
+        click.echo(f"    warning: Kaggle's ranking contradicts '{facts.metric.direction} is better'", err=True)
+    found: dict[str, Any] = {"kind": "leaderboard", "competition_id": facts.id, "teams": len(teams), "written": url}
+    if answer({**found, "figures": figures, "percentiles": percentiles}):
+        return
+    say("  Kaggle now")
     for figure in figures:
         _show(figure, f"{figure.name:7}")
     if percentiles:
         same = sum(figure.same for figure in percentiles)
-        click.echo(f"  top of the teams now: {same} of {len(percentiles)} the same to within two places")
+        say(f"  top of the teams now: {same} of {len(percentiles)} the same to within two places")
         for figure in percentiles:
             _show(figure, f"{figure.name:>5}")
-    scoreless = len(teams) - len(scores)
-    if scoreless:
-        click.echo(f"    {counted(scoreless, 'team')} without a score, not counted")
-    if not in_order(scores, facts):
-        click.echo(f"    warning: Kaggle's ranking contradicts '{facts.metric.direction} is better'", err=True)
-    click.echo(f"  {counted(len(teams), 'team')} written to {store.shown(url)}")
+    if scoreless := len(teams) - len(scores):
+        say(f"    {counted(scoreless, 'team')} without a score, not counted")
+    say(f"  {counted(len(teams), 'team')} written to {url}")
 
 
 def _show(figure: Figure, label: str) -> None:
     is_count = figure.name == "teams"
     fetched, stored = (f"{value:.0f}" if is_count else f"{value:.5f}" for value in (figure.fetched, figure.stored))
-    click.echo(f"    {label} {fetched:>11}  {'same' if figure.same else f'differs from the stored {stored}'}")
+    say(f"    {label} {fetched:>11}  {'same' if figure.same else f'differs from the stored {stored}'}")

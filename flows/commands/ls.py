@@ -8,10 +8,13 @@ from typing import Any
 import click
 
 from common.errors import UserError
+from common.units import elapsed
 from flows.commands.advice import advised
 from flows.commands.answers import answer, takes_json
-from flows.commands.options import RUN_GROUP, StoreOptions, takes
+from flows.commands.options import StoreOptions, takes
 from flows.commands.prepare import show_other_code
+from flows.commands.tables import show_table
+from flows.commands.types import RUN_GROUP
 from grading.words import kind_of, score_and_medal
 from storage.runs.folders import RUN, folders_with_each, grades_of, no_runs, read_runs
 from storage.runs.records import RunRecord
@@ -39,9 +42,7 @@ def command(run_group: str | None, storage: StoreOptions) -> None:
     if answer([{name: value for name, value in row.items() if name != "cells"} for row in rows]):
         return
     lines = _lines_of_runs(rows) if run_group else _lines_of_groups(rows)
-    widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
-    for line in lines:
-        click.echo("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+    show_table(lines[0], lines[1:])
     if run_group is None:
         show_other_code(store)
 
@@ -149,12 +150,12 @@ def _lines_of_groups(rows: list[dict[str, Any]]) -> list[tuple[str, ...]]:
 
 
 def _lines_of_runs(rows: list[dict[str, Any]]) -> list[tuple[str, ...]]:
-    lines: list[tuple[str, ...]] = [("RUN", "STATUS", "SECONDS", "SCORE", "MEDAL", "HOST", "GPUS", "TRY", "COST")]
+    lines: list[tuple[str, ...]] = [("RUN", "STATUS", "TIME", "SCORE", "MEDAL", "HOST", "GPUS", "TRY", "COST")]
     for row in rows:
-        seconds = "-" if row["seconds"] is None else f"{row['seconds']:.0f}"
+        time = "-" if row["seconds"] is None else elapsed(row["seconds"])
         tries = "-" if row["tries"] is None else f"{row['tries']}{', resumed' if row['resumed'] else ''}"
         placement = (row["host"] or "-", str(row["gpus"] or "-"), tries, _dollars(row["cost_usd"]))
-        lines.append((row["run"], row["status"] or "-", seconds, *row["cells"], *placement))
+        lines.append((row["run"], row["status"] or "-", time, *row["cells"], *placement))
     return _with_values(lines, 5)
 
 

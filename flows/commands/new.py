@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 import competitions
-from common.errors import UserError
+from common.errors import UsageError, UserError
 from common.settings import get_settings
 from competitions import registry
 from competitions.facts import ID_PATTERN
@@ -29,7 +29,7 @@ TEMPLATE = Path(competitions.__file__).parent / "template"
 def command(competition_id: str, into: Path) -> None:
     """Create a competition of your own: a folder ID with a small working competition for you to change."""
     if not re.fullmatch(ID_PATTERN, competition_id):
-        raise UserError(f"{competition_id!r} is not an id: use letters, digits and dashes, as in my-competition")
+        raise UsageError(f"{competition_id!r} is not an id: use letters, digits and dashes, as in my-competition")
     folder = into.expanduser().resolve() / competition_id
     existing_folder = registry.folders().get(competition_id)
     if existing_folder:

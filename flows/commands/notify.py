@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, cast
 import click
 
 from common.errors import UserError
+from common.units import counted
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -40,7 +41,7 @@ def command(
 
     require_server("notifications need")
     if off:
-        click.echo(f"{notifications.remove()} notifications removed")
+        click.echo(f"{counted(notifications.remove(), 'notification')} removed")
         return 0
     if block:
         notification_block, document = _loaded(block)

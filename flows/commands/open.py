@@ -9,7 +9,8 @@ import click
 from common.errors import UserError, close_matches
 from flows.commands.advice import advised
 from flows.commands.ls import readable
-from flows.commands.options import RUN_GROUP, StoreOptions, takes
+from flows.commands.options import StoreOptions, takes
+from flows.commands.types import RUN_GROUP
 
 
 @click.command("open")

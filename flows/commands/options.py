@@ -4,59 +4,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar, get_type_hints
+from typing import Annotated, Any, ClassVar, Self, TypeVar, get_type_hints
 
 import click
-from click.shell_completion import CompletionItem
 
-from common.errors import UserError
+from common.errors import UsageError, UserError
 from competitions import registry
 from competitions.editions import EDITIONS, Edition
-from flows.commands.completion import COMPETITIONS, GROUPS, SPLITS
+from flows.commands.completion import COMPETITIONS, SPLITS
 from grading.medals import Leaderboard
-from storage.store import Store, check_run_group
-
-if TYPE_CHECKING:
-    import pandas as pd
+from storage.store import Store
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-
-
-class _RunGroup(click.ParamType):
-    """The name of a run group. A path such as GROUP/ID would be read as folders of the store that are no groups."""
-
-    name = "run group"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        return check_run_group(value)
-
-    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        return GROUPS(ctx, param, incomplete)
-
-
-class _GradedGroup(_RunGroup):
-    """The name of a run group, or GROUP@EDITION for its grades of one edition."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        group, at, edition = str(value).partition("@")
-        if at and edition not in EDITIONS:
-            raise UserError(f"{value!r}: unknown edition {edition!r}; editions are {', '.join(EDITIONS)}")
-        return f"{check_run_group(group)}{at}{edition}"
-
-
-def one_agent(run_group: str, grades: pd.DataFrame) -> None:
-    """Raise `UserError` if the grades of a group are of several agents, where they would be averaged."""
-    agents = sorted(set(grades["agent"]))
-    if len(agents) > 1:
-        names = ", ".join(agents)
-        raise UserError(f"group {run_group!r} has runs of several agents ({names}); mlebench report tells them apart")
-
-
-RUN_GROUP = _RunGroup()
-GRADED_GROUP = _GradedGroup()
 
 
 @dataclass(frozen=True)
@@ -153,16 +115,16 @@ RAW_DIR = option(
 
 
 def _ids_in(path: Path) -> list[str]:
-    """The competition ids in a text file. Raises `UserError` if it cannot be read, or is empty."""
+    """The competition ids in a text file. Raises `UsageError` if it cannot be read, or is empty."""
     try:
         ids = path.read_text("utf-8").split()
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is no text"
-        raise UserError(
+        raise UsageError(
             f"--list {path} cannot be read ({reason}); it must be a text file with one competition id per line"
         ) from error
     if not ids:
-        raise UserError(f"--list {path} is empty; it must be a text file with one competition id per line")
+        raise UsageError(f"--list {path} is empty; it must be a text file with one competition id per line")
     return ids
 
 
@@ -221,16 +183,24 @@ class Selection:
         """Whether any option is given."""
         return self != Selection(exclude=self.exclude)
 
+    def with_ids(self, ids: Iterable[str]) -> Self:
+        """The same with further competitions, those of the argument `IDS`."""
+        return replace(self, competitions=(*self.competitions, *ids))
+
     def ids(self) -> list[str]:
-        """The selected ids. Raises `UserError` if one is unknown, or if there is none."""
+        """The selected ids. Raises `UsageError` if one is unknown, or if there is none."""
         ids = list(self.competitions)
         if self.listed is not None:
             ids += _ids_in(self.listed)
         for name in filter(None, (self.split, "lite" if self.lite else None, "all" if self.everything else None)):
             ids += registry.list(name)
         if self.exclude and not (ids := [name for name in ids if not registry.get(name).facts.leaky]):
-            raise UserError(f"--exclude {self.exclude} leaves no competition of those selected")
+            raise UsageError(f"--exclude {self.exclude} leaves no competition of those selected")
         return registry.select(ids)
+
+
+IDS = click.argument("ids", nargs=-1, metavar="[ID]...", shell_complete=COMPETITIONS)
+"""Competitions as arguments, for commands about single ones: `Selection.with_ids` adds them."""
 
 
 @dataclass(frozen=True)
@@ -310,7 +280,7 @@ def raw_directory(raw_dir: Path | None) -> str | None:
 
     directory = raw_dir or get_settings().raw_dir
     if directory and not directory.expanduser().is_dir():
-        raise UserError(f"--raw-dir {directory} is not a directory")
+        raise UsageError(f"--raw-dir {directory} is not a directory")
     return str(directory.expanduser().resolve()) if directory else None
 
 

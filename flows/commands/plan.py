@@ -10,10 +10,9 @@ import click
 
 from common.errors import UserError
 from common.scheduling import finish_times
-from common.units import counted, duration
+from common.units import counted, data_size, duration, elapsed
 from competitions import registry
 from flows.commands.answers import answer
-from flows.commands.du import size
 from storage.dataset import Dataset
 from storage.store import Store
 from tasks.wiring.requests import Attempt, RunRequest
@@ -94,7 +93,7 @@ def _show(plan: dict[str, Any], settings: Settings, limit: float) -> None:
     if downloads:
         unknown = sum(download["download_bytes"] is None for download in downloads)
         unknown_part = f", and {unknown} of unknown size" if unknown else ""
-        click.echo(f"Download: {size(plan['download_bytes'])} from Kaggle{unknown_part}")
+        click.echo(f"Download: {data_size(plan['download_bytes'])} from Kaggle{unknown_part}")
     if plan["runs_to_do"]:
         click.echo(
             f"Time: at most {duration(limit)} each, {settings.agents} at the same time, so at most "
@@ -103,7 +102,7 @@ def _show(plan: dict[str, Any], settings: Settings, limit: float) -> None:
         click.echo(f"Cost: {_cost(settings, plan['dollars_at_most'])}")
     if so_far := plan["so_far"]:
         cost = f" and ${so_far['mean_cost_usd']:,.2f}" if so_far["mean_cost_usd"] else ""
-        runs, seconds = counted(so_far["runs"], "finished run"), duration(round(so_far["mean_seconds"]))
+        runs, seconds = counted(so_far["runs"], "finished run"), elapsed(so_far["mean_seconds"])
         click.echo(f"On average, the {runs} of this group took {seconds}{cost}")
     for text in plan["refusals"]:
         click.echo(f"Refused: {text}")
@@ -117,7 +116,7 @@ def _in_words(data: dict[str, Any]) -> str:
             ", from bundled data" if data["source"] == "bundled" else ", the download is at hand"
         )
     download_bytes = data["download_bytes"]
-    return f"to be downloaded ({size(download_bytes) if download_bytes else 'size not known'}) and prepared"
+    return f"to be downloaded ({data_size(download_bytes) if download_bytes else 'size not known'}) and prepared"
 
 
 def _dollars(settings: Settings, runs: int) -> float | None:

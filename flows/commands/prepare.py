@@ -94,9 +94,10 @@ def command(
 
         code = max(code, overwrite(ids, store))
     if overwriting.overwrite_leaderboard:
-        from flows.commands.download_leaderboard import fetch_each
+        from flows.commands.leaderboard import fetch_each
 
-        code = max(code, fetch_each([name for name in ids if registry.get(name).facts.source == "kaggle"], storage))
+        on_kaggle = [each for each in map(registry.get, ids) if each.facts.source == "kaggle"]
+        code = max(code, fetch_each(on_kaggle, store))
     return code
 
 

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from common.causes import cause_of, explain
 from common.errors import UserError
 from common.units import counted
 from competitions.editions import EDITIONS, Edition
 from flows.commands.answers import answer, say, takes_json
-from flows.commands.options import LEADERBOARD, RUN_GROUP, StoreOptions, takes
+from flows.commands.failures import Failures
+from flows.commands.options import LEADERBOARD, StoreOptions, takes
+from flows.commands.types import RUN_GROUP
 from grading.words import in_words
 
 if TYPE_CHECKING:
@@ -54,16 +55,13 @@ def command(
     if new_group and group_exists(store, new_group):
         raise UserError(f"group {new_group!r} exists already; choose another name")
     store.require_usable()
-    changed = failed = ungraded = 0
+    failures = Failures()
+    changed = failed = 0
     for run in runs:
         try:
             before, after = _regrade(run, target, edition, leaderboard)
         except Exception as error:
-            if cause_of(error).fault == "program":
-                raise
-            click.echo(f"{store.relative(run.folder.url)}: {explain(error)}", err=True)
-            failed += 1
-            ungraded += 1
+            failures.tell(run.folder.name, error)
             continue
         failed += after.outcome == "failed"
         old, new = (in_words(grade.to_row() if grade else None) for grade in (before, after))
@@ -71,9 +69,10 @@ def command(
         if old != new:
             changed += 1
             say(f"{after.competition_id} seed {after.seed}: {old} -> {new}")
-    if ungraded == len(runs):
+    if failures.count == len(runs):
         raise UserError("no run could be graded; see the causes above")
     write_tables(store, target)
+    failed += failures.count
     say(f"{counted(len(runs), 'run')} graded, {changed} changed" + (f", {failed} failed" if failed else ""))
     report = write_report(store, [target])
     say(store.shown(report))

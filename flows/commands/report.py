@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from common import months, plain_json
-from common.errors import UserError
-from flows.commands.options import RUN_GROUP, StoreOptions, one_agent, takes
+from common.errors import UsageError, UserError
+from flows.commands.answers import takes_json, wanted
+from flows.commands.options import StoreOptions, takes
+from flows.commands.types import RUN_GROUP, one_agent, whole
 
 if TYPE_CHECKING:
     from storage.store import Store
@@ -37,10 +39,9 @@ if TYPE_CHECKING:
     metavar="NAME",
     help="Count all competitions of this split, also those that were never run. Default: those that each group ran.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print rates by split in the published way; write no report.")
 @click.option(
     "--num-seeds",
-    type=click.IntRange(min=1),
+    type=whole(1),
     metavar="N",
     help="With --json: number of seeds. Missing ones count as failures, further ones not at all. Default: the most "
     "attempts at a competition.",
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
     help="Write the report into this directory, and nothing into the store, which may be one that you can only read.",
 )
 @takes(storage=StoreOptions)
+@takes_json
 def command(
     run_groups: tuple[str, ...],
     incomplete: Any,
@@ -78,9 +80,9 @@ def command(
 
     Writes report.html and report.md, and the aggregates to tables/aggregates. Prints the path of the page.
 
-    With --json, it prints the rates of each split in percent, with all competitions of the split: mean and standard
-    error over seeds. The n-th attempt at a competition is its seed n, and what a seed lacks counts as a failure, as in
-    the published results.
+    With --json, it writes no report, and prints the rates of each split in the published way, in percent and with all
+    competitions of the split: mean and standard error over seeds. The n-th attempt at a competition is its seed n, and
+    what a seed lacks counts as a failure, as in the published results.
     """
     from storage.runs.folders import no_runs
     from storage.tables import read_table
@@ -93,11 +95,11 @@ def command(
     for group in groups:
         if not len(read_table(store, "grades", [group])):
             raise no_runs(store, group, "graded runs")
-    if published["as_json"]:
+    if wanted():
         click.echo(_as_json(store, groups, split, published["num_seeds"], published["experiment_id"]))
         return
     if published["num_seeds"] or published["experiment_id"]:
-        raise UserError("--num-seeds and --experiment-id need --json")
+        raise UsageError("--num-seeds and --experiment-id need --json")
     counted = {"incomplete": incomplete, "interval": interval, "split": split}
     if out is not None:
         click.echo(write_report(store, groups, **counted, cutoffs=cutoff_months, out=out))
@@ -112,10 +114,10 @@ def command(
 
 
 def _cutoff(text: str) -> tuple[str, str]:
-    """The agent and the month of one `--cutoff`. Raises `UserError` if it has another form."""
+    """The agent and the month of one `--cutoff`. Raises `UsageError` if it has another form."""
     agent, _, month = text.rpartition("=")
     if not agent or not re.fullmatch(months.PATTERN, month):
-        raise UserError(f"--cutoff {text!r} is not of the form AGENT=YYYY-MM, such as aide=2023-10")
+        raise UsageError(f"--cutoff {text!r} is not of the form AGENT=YYYY-MM, such as aide=2023-10")
     return agent, month
 
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import math
 
+import click
+
 from common.units import counted
 from flows.commands.answers import answer
+from flows.commands.tables import Cell, show_table
 from storage.store import Store
 
 _STYLES = {
@@ -23,22 +26,16 @@ def show_results(store: Store, run_group: str) -> int:
 
     Returns the exit code: 1 if every run of an agent crashed, otherwise 0.
     """
-    from rich.box import ROUNDED
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
     from flows.commands.endings import crashed_agents, problems
     from grading.page import medal_table
     from grading.statistics.aggregate import rates_of
     from storage.tables import read_table
     from tasks.report import counting_of
 
-    console = Console(highlight=False)
     grades = read_table(store, "grades", [run_group])
     if not len(grades):
         if not answer({"kind": "result", "run_group": run_group, "grades": []}):
-            console.print("no run was graded")
+            click.echo("no run was graded")
         return 0
     runs = read_table(store, "runs", [run_group])
     statistics = rates_of(grades, runs, counting_of(store, grades, runs))
@@ -50,26 +47,26 @@ def show_results(store: Store, run_group: str) -> int:
     if answer({"kind": "result", "run_group": run_group, **fields}):
         return 1 if crashed else 0
     content = medal_table(grades)
-    table = Table(title=f"Scores and medals of {run_group}", title_justify="left", title_style="bold", box=ROUNDED)
-    for column in content.columns:
-        table.add_column(column)
-    for name, complexity, cells in content.rows:
-        table.add_row(name, complexity, *(Text(cell.text, _STYLES.get(cell.kind or "", "")) for cell in cells))
-    console.print(table)
+    rows: list[tuple[Cell, ...]] = [
+        (name, complexity, *((cell.text, _STYLES.get(cell.kind or "", "")) for cell in cells))
+        for name, complexity, cells in content.rows
+    ]
+    head = [*(column.upper() for column in content.columns[:2]), *content.columns[2:]]
+    show_table(head, rows, f"Scores and medals of {run_group}")
     for row in rates[rates["rate"] == "any_medal"].to_dict("records"):
         if row["competitions"]:
             error = "" if math.isnan(row["sem"]) else f" ± {_percent(row['sem'])}"
             seeds = counted(int(row["seeds"]), "seed")
-            console.print(f"any medal, {row['split']}: {_percent(row['mean'])}{error} over {seeds}")
+            click.echo(f"any medal, {row['split']}: {_percent(row['mean'])}{error} over {seeds}")
     if len(statistics.gaps):
-        console.print(statistics.statement(), style="yellow")
+        click.secho(statistics.statement(), fg="yellow")
     for line in problems(runs, grades, store, run_group):
-        console.print(Text(line, "" if line.startswith(" ") else "red"), soft_wrap=True)
+        click.secho(line, fg=None if line.startswith(" ") else "red")
     for agent in crashed:
-        console.print(Text(f"Every run of {agent} crashed.", "bold red"))
+        click.secho(f"Every run of {agent} crashed.", fg="red", bold=True)
     if content.model_leaderboards:
-        console.print("The thresholds of the demo come from trained models, not from people.", style="dim")
-    console.print(f"Report: {report}", soft_wrap=True)
+        click.secho("The thresholds of the demo come from trained models, not from people.", dim=True)
+    click.echo(f"Report: {report}")
     return 1 if crashed else 0
 
 

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 import click
 
 from common.errors import UserError, close_matches
-from common.units import counted, size
+from common.units import counted, data_size
 from flows.commands.advice import advised
+from flows.commands.answers import answer, say, takes_json
 from flows.commands.ls import readable
-from flows.commands.options import RUN_GROUP, StoreOptions, takes
+from flows.commands.options import StoreOptions, takes
+from flows.commands.types import RUN_GROUP
+from storage.store import Store
 
 
 @click.command("rm")
 @click.argument("run_groups", type=RUN_GROUP, nargs=-1, required=True)
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.option("--dry-run", "dry", is_flag=True, help="Only show what would be removed.")
 @takes(storage=StoreOptions)
-def command(run_groups: tuple[str, ...], yes: bool, storage: StoreOptions) -> None:
+@takes_json
+def command(run_groups: tuple[str, ...], yes: bool, dry: bool, storage: StoreOptions) -> None:
     """Remove RUN_GROUPS: submissions, logs, code, grades, evidence, tables and reports.
 
     Asks before, and refuses groups with runs in progress. Reports that compare a group with others are kept.
@@ -35,20 +41,30 @@ def command(run_groups: tuple[str, ...], yes: bool, storage: StoreOptions) -> No
         if live_runs:
             stop = advised(f"mlebench cancel {group}", store)
             raise UserError(f"{counted(len(live_runs), 'run')} of group {group} are in progress; `{stop}` ends them")
-    store.require_usable()
-    if not yes:
-        if not sys.stdin.isatty():
-            raise click.UsageError("give --yes to remove without being asked")
-        for group in groups:
-            files, used = 0, 0
-            for url in parts_of(store, group):
-                details_by_path = store.top.fs.find(store.top.path(store.relative(url)), detail=True)
-                files += len(details_by_path)
-                used += sum(details["size"] or 0 for details in details_by_path.values())
-            click.echo(f"{group}: {counted(files, 'file')}, {size(used)}")
-        if not click.confirm("Remove for good?"):
-            click.echo("nothing removed")
-            return
-    for group in groups:
-        remove_group(store, group)
-        click.echo(f"removed {group}")
+    if not (dry or yes or sys.stdin.isatty()):
+        raise click.UsageError("give --yes to remove without being asked")
+    sizes = {group: _size(store, group) for group in groups}
+    shown = {group: f"{group}: {counted(files, 'file')}, {data_size(used)}" for group, (files, used) in sizes.items()}
+    if not dry:
+        store.require_usable()
+        if not yes:
+            click.echo("\n".join(shown.values()), err=True)
+            if not click.confirm("Remove for good?", err=True):
+                click.echo("nothing removed", err=True)
+                return
+    done = "would remove" if dry else "removed"
+    for group, (files, used) in sizes.items():
+        if not dry:
+            remove_group(store, group)
+        say(f"{done} {shown[group]}")
+        answer({"done": done, "run_group": group, "files": files, "bytes": used})
+
+
+def _size(store: Store, group: str) -> tuple[int, int]:
+    """The number of files of a group, and their bytes."""
+    from storage.upkeep.groups import parts_of
+
+    found: list[Any] = []
+    for url in parts_of(store, group):
+        found += store.top.fs.find(store.top.path(store.relative(url)), detail=True).values()
+    return len(found), sum(details["size"] or 0 for details in found)

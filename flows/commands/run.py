@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from common.units import counted
+from common.units import counted, elapsed
 from competitions.editions import Edition
 from flows.commands.answers import answer, say, takes_json
 from flows.commands.options import (
@@ -84,16 +84,19 @@ def command(
         placing.priority,
         placing.detach,
     )
+    request = benchmark.context.request
+    if not run.dry_run:
+        runs = counted(len(ids) * len(request.seed_numbers), "run")
+        where = f"work pool {pool}" if pool else f"backend {request.isolation.backend}"
+        say(
+            f"Running agent {agent.full_name} on {counted(len(ids), 'competition')}, {runs} in group "
+            f"{request.run_group} ({where}, store {store.root})"
+        )
     require_ready(benchmark, dry_run=run.dry_run)
     if run.dry_run:
         from flows.commands.plan import show_plan
 
         return show_plan(benchmark)
-    request = benchmark.context.request
-    say(
-        f"Run group {request.run_group}: {counted(len(ids), 'competition')}, "
-        f"{counted(len(request.seed_numbers), 'seed')}, agent {agent.full_name}, store {store.root}"
-    )
     if placing.detach:
         return _hand_over(benchmark)
     return _run(benchmark, reuse=pool is None and nothing_to_do(benchmark))
@@ -204,7 +207,7 @@ def _run(benchmark: Benchmark, reuse: bool) -> int:
         click.echo(f"mlebench: {go_on}", err=True)
         return INTERRUPTED
     code = max(code, show_results(context.store, group))
-    say(f"{time.monotonic() - started:.0f} s in total")
+    say(f"{elapsed(time.monotonic() - started)} in total")
     return code
 
 

@@ -9,8 +9,9 @@ from typing import Annotated, ClassVar
 import click
 
 from flows.commands.completion import AGENTS
-from flows.commands.options import RUN_GROUP, option
+from flows.commands.options import option
 from flows.commands.quantities import CPUS, DISK, DURATION, MEMORY, TIME_LIMIT
+from flows.commands.types import RUN_GROUP, whole
 from flows.fleet.queues import Priority
 from sandbox import backends
 from sandbox.isolation import Network
@@ -48,14 +49,14 @@ class RunOptions:
         ),
     ] = "baseline"
     seeds: Annotated[
-        int, option("--seeds", "--n-seeds", type=click.IntRange(1), show_default=True, help="Runs of each competition.")
+        int, option("--seeds", "--n-seeds", type=whole(1), show_default=True, help="Runs of each competition.")
     ] = 1
     seed: Annotated[
         tuple[int, ...],
         option(
             "--seed",
             multiple=True,
-            type=click.IntRange(0),
+            type=whole(0),
             metavar="N",
             help="Only this seed; repeatable.",
         ),
@@ -219,7 +220,7 @@ class PlacingOptions:
         option(
             "--agents",
             "--n-workers",
-            type=click.IntRange(1),
+            type=whole(1),
             metavar="N",
             help="Agents at the same time on this machine. Default: MLEBENCH_AGENTS.",
         ),

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from common.units import listed
 from flows.commands.answers import answer, say
 from flows.commands.stopping import STOPPED, interruptible
 
 if TYPE_CHECKING:
     from flows.watching.outcome import Outcome
+
+_LONG = 40
+"""Characters of a message that is printed for each outcome, even if it is the same."""
 
 
 def run_flow(title: str, flow: Callable[[], Any], leaves_agents: bool = False, go_on: str = STOPPED) -> int:
@@ -51,24 +56,27 @@ def tell(outcomes: Sequence[Outcome]) -> int:
 
 
 def show_outcomes(outcomes: Sequence[Outcome]) -> None:
-    """Print the outcomes, failures last. In a terminal, those without a message are left out unless they failed."""
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
+    """Print the outcomes, failures last, and a long reason of several failures once below them.
 
-    styles = {"done": "green", "reused": "cyan", "failed": "bold red"}
+    In a terminal, those without a message are left out unless they failed.
+    """
+    styles = {"done": "green", "reused": "cyan", "failed": "red"}
     ordered = sorted(outcomes, key=lambda outcome: list(styles).index(outcome.result))
     if answer([{"kind": "outcome", **asdict(outcome)} for outcome in ordered]):
         return
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        for outcome in ordered:
-            click.echo(f"  {outcome.result:7} {outcome.what}{': ' if outcome.message else ''}{outcome.message}")
-        return
-    table = Table(box=None, show_header=False, padding=(0, 1))
-    for outcome in (outcome for outcome in ordered if outcome.message or outcome.result == "failed"):
-        table.add_row(
-            Text(outcome.result, styles[outcome.result]), outcome.what, Text(outcome.message, overflow="fold")
-        )
-    if table.row_count:
-        console.print(table)
+    common = _common_reasons(ordered)
+    for outcome in ordered:
+        if sys.stdout.isatty() and not outcome.message and outcome.result != "failed":
+            continue
+        reason = "" if not outcome.message or outcome.message in common else f": {outcome.message}"
+        click.echo(f"  {click.style(f'{outcome.result:7}', fg=styles[outcome.result])} {outcome.what}{reason}")
+    for text, names in common.items():
+        click.echo(f"  {listed(names)}: {text}")
+
+
+def _common_reasons(outcomes: Sequence[Outcome]) -> dict[str, list[str]]:
+    """The long messages that several outcomes have, with their names."""
+    names: dict[str, list[str]] = {}
+    for outcome in outcomes:
+        names.setdefault(outcome.message, []).append(outcome.what)
+    return {text: found for text, found in names.items() if len(found) > 1 and len(text) > _LONG}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from common.errors import UserError, close_matches
-from common.units import duration
+from common.errors import UsageError, UserError, close_matches
+from common.units import data_size, elapsed
 from flows.commands.advice import advised
 from flows.commands.answers import answer, takes_json
 from flows.commands.completion import RUNS
@@ -34,10 +34,10 @@ _SHOWN_FIELDS = (
 
 
 def run_folder(store: Store, run: str) -> RunFolder:
-    """The folder of the run GROUP/COMPETITION/SEED. Raises `UserError` for a name of another form."""
+    """The folder of the run GROUP/COMPETITION/SEED. Raises `UsageError` for a name of another form."""
     parts = run.strip("/").split("/")
     if len(parts) != 3 or not parts[2].isdecimal():
-        raise UserError(f"run {run!r}: give GROUP/COMPETITION/SEED, as `mlebench ls GROUP` lists it")
+        raise UsageError(f"run {run!r}: give GROUP/COMPETITION/SEED, as `mlebench ls GROUP` lists it")
     return RunFolder(store, parts[0], parts[1], int(parts[2]))
 
 
@@ -99,8 +99,8 @@ def command(run: str, storage: StoreOptions) -> None:
     fields = record.to_json()
     for name in _SHOWN_FIELDS:
         if fields.get(name) is not None:
-            value = f"{fields[name]:.1f}" if isinstance(fields[name], float) else clean(fields[name])
-            click.echo(f"{name:<20}{value}")
+            value = elapsed(fields[name]) if isinstance(fields[name], float) else clean(fields[name])
+            click.echo(f"{name.removesuffix('_seconds'):<20}{value}")
     score, medal = score_and_medal(grade.to_row() if grade else None)
     click.echo(f"{'score':<20}{score}")
     click.echo(f"{'medal':<20}{medal}")
@@ -114,7 +114,7 @@ def command(run: str, storage: StoreOptions) -> None:
         click.echo(f"{'thresholds':<20}{', '.join(thresholds)}")
     click.echo(f"\n{folder.url}")
     for path, size in sorted(files.items()):
-        click.echo(f"{size:>12,}  {path}")
+        click.echo(f"{data_size(size):>9}  {path}")
 
 
 def _show_going(live_run: RunInProgress, store: Store) -> None:
@@ -122,7 +122,7 @@ def _show_going(live_run: RunInProgress, store: Store) -> None:
     click.echo(f"{'host':<20}{live_run.host}")
     if live_run.since is not None and live_run.seconds is not None:
         click.echo(f"{'started_at':<20}{live_run.since.isoformat()}")
-        click.echo(f"{'elapsed':<20}{duration(round(live_run.seconds))}")
+        click.echo(f"{'elapsed':<20}{elapsed(live_run.seconds)}")
     for name, count in (("tries", live_run.tries), ("resumed", live_run.resumed)):
         if count is not None:
             click.echo(f"{name:<20}{count}")

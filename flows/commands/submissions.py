@@ -1,4 +1,4 @@
-"""The JSONL files of submissions that `grade` reads and `make-submission` writes."""
+"""The JSONL files of submissions that `grade` reads and `export --format submissions` writes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TypeVar
 import click
 from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 
-from common.errors import UserError, one_line
+from common.errors import UserError, explained, one_line
 from common.locations import local_path
 from common.names import NAME_BYTES, is_text, shown
 from common.plain_json import parse_json
@@ -61,7 +61,7 @@ def parse_line(text: str) -> Line:
     try:
         return Line.model_validate(parse_json(text))
     except ValueError as error:
-        reason = one_line(error) if isinstance(error, ValidationError) else ""
+        reason = explained(error) if isinstance(error, ValidationError) else ""
         problem = "not a JSON object with competition_id and submission_path"
         raise UserError(f"{problem}: {reason}" if reason else problem) from error
 
@@ -92,7 +92,7 @@ class Fetch:
     """Makes submissions local by copying those at URLs into a folder.
 
     URLs are read with the operator's credentials, and whoever wrote the file may have chosen them. Without `fetch_urls`
-    they are those of runs in the store, as `mlebench make-submission` writes them.
+    they are those of runs in the store, as `mlebench export --format submissions` writes them.
     """
 
     def __init__(self, folder: Path, store: Store, fetch_urls: bool) -> None:

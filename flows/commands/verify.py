@@ -10,7 +10,8 @@ import click
 
 from common.errors import UserError
 from flows.commands.answers import answer, say, takes_json
-from flows.commands.options import RUN_GROUP, StoreOptions, takes
+from flows.commands.options import StoreOptions, takes
+from flows.commands.types import RUN_GROUP
 
 if TYPE_CHECKING:
     from storage.runs.evidence.signatures import Problem

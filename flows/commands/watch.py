@@ -8,7 +8,8 @@ import click
 
 from common.errors import UserError
 from flows.commands.answers import answer, say, takes_json
-from flows.commands.options import RUN_GROUP, StoreOptions, takes
+from flows.commands.options import StoreOptions, takes
+from flows.commands.types import RUN_GROUP
 
 _POLL_SECONDS = 2.0
 

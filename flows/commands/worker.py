@@ -11,6 +11,7 @@ import click
 from common.errors import UserError
 from common.guard import HOST
 from flows.commands.doctor import show_findings
+from flows.commands.types import whole
 
 if TYPE_CHECKING:
     from common.settings import Settings
@@ -25,7 +26,7 @@ _QUERY_SECONDS = "20"
 @click.option(
     "--pool", metavar="NAME", help="Work pool to take attempts from. Default: MLEBENCH_AGENT_POOL, or agents."
 )
-@click.option("--slots", type=click.IntRange(1), help="Agents at the same time. Default: MLEBENCH_AGENTS.")
+@click.option("--slots", type=whole(1), help="Agents at the same time. Default: MLEBENCH_AGENTS.")
 @click.option(
     "--label",
     "labels",

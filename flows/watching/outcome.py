@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from common import progress
 from common.causes import cause_of, explain
 from common.errors import UserError
+from common.units import unnamed
 
 if TYPE_CHECKING:
     from prefect.futures import PrefectFuture
@@ -25,6 +26,9 @@ class Outcome:
     what: str
     result: Result
     message: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "message", unnamed(self.what, self.message))
 
 
 class PartlyFailed(UserError):

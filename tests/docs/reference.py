@@ -13,10 +13,11 @@ from typing import Any
 
 import click
 
-from flows.cli import COMMANDS, cli
+from flows.cli import COMMANDS, SECTIONS, cli
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "commands.md"
 END = "<!-- reference ends -->"
+_INDEX_BEGINS, _INDEX_ENDS = "<!-- sections begin -->", "<!-- sections end -->"
 # Options that several commands share have a table of their own at the top of the document.
 SHARED: dict[str, tuple[str, ...]] = {
     "selecting": ("competitions", "split", "lite", "everything", "listed", "exclude"),
@@ -24,6 +25,19 @@ SHARED: dict[str, tuple[str, ...]] = {
     "preparing": ("edition", "raw_dir", "keep_raw", "skip_verification"),
 }
 _SHARED_FROM = "run"  # a command that has them all
+
+
+def _anchor(heading: str) -> str:
+    return heading.replace(" ", "-")
+
+
+def index() -> str:
+    """The table of the commands by section, as `mlebench --help` has them."""
+    rows = [
+        f"| {section} | {', '.join(f'[{name}](#{_anchor(name)})' for name in commands)} |"
+        for section, commands in SECTIONS.items()
+    ]
+    return "\n".join([_INDEX_BEGINS, "", "| section | commands |", "|---|---|", *rows, "", _INDEX_ENDS])
 
 
 def reference(name: str) -> str:
@@ -44,7 +58,7 @@ def reference(name: str) -> str:
     if options:
         lines += [*_table(options), ""]
     if shared:
-        links = ", ".join(f"[{group}](#{group.replace(' ', '-')})" for group in shared)
+        links = ", ".join(f"[{group}](#{_anchor(group)})" for group in shared)
         lines += [f"{'Also the' if options else 'The'} options of {links}.", ""]
     return "\n".join([*lines, END])
 
@@ -88,6 +102,8 @@ def _default(option: click.Option) -> str:
 def update(text: str) -> str:
     """The document with every reference part as it must be; new commands come at the end, removed ones go."""
     before, *sections = text.split("\n## ")
+    head, _, rest = before.partition(_INDEX_BEGINS)
+    before = f"{head}{index()}{rest.partition(_INDEX_ENDS)[2]}"
     for group in SHARED:
         heading, _, rest = before.partition(f"### {group.capitalize()}\n")
         tail = rest.partition(END)[2] if rest else "\n\n"

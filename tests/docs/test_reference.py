@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from flows.cli import COMMANDS
-from tests.docs.reference import DOCUMENT, SHARED, reference, shared_reference, update
+from tests.docs.reference import DOCUMENT, SHARED, index, reference, shared_reference, update
 
 HINT = "bring docs/commands.md up to date: python -m tests.docs.reference"
 
@@ -18,6 +18,10 @@ def test_a_command_is_documented_as_it_is(name: str) -> None:
 @pytest.mark.parametrize("group", SHARED)
 def test_shared_options_are_documented_as_they_are(group: str) -> None:
     assert f"\n{shared_reference(group)}\n" in DOCUMENT.read_text("utf-8"), HINT
+
+
+def test_commands_are_listed_by_section() -> None:
+    assert index() in DOCUMENT.read_text("utf-8"), HINT
 
 
 def test_no_command_is_documented_that_is_not_there() -> None:

@@ -28,39 +28,76 @@ OF_GROUPS = {
     "regrade": [TYPO],
     "export": [TYPO],
     "make-submission": [TYPO],
-    "plagiarism": [TYPO],
-    "violations": [TYPO],
-    "contamination": [TYPO, "--model", "m"],
-    "split-noise": [TYPO],
+    "examine": [TYPO],
+    "examine --only contamination": [TYPO, "--model", "m"],
+    "examine --only split-noise": [TYPO],
 }
-"""Commands about run groups, with the name of a group that does not exist."""
-FAILING = OF_GROUPS | {
+"""Commands about run groups, with the name of a group that does not exist in the store."""
+WRONG = {
     "list": ["--split", "lo"],
     "issues": ["nobody"],
     "prepare": ["-c", "nobody"],
-    "run": ["-c", "nobody"],
-    "watch": ["nobody"],  # without a Prefect server
-    "worker": [],
-    "notify": ["--off"],
-    "adopt": ["."],  # an existing folder without prepared competitions
+    "run": ["--agent", "nobody", "-c", "digits"],
+    "grade": ["--submission", "nowhere.jsonl", "--output-dir", "out"],
+    "grade-sample": ["nowhere.csv", "nobody"],
+    "leaderboard": ["nobody"],
+    "ls": ["no/group"],
+    "show": ["nothing"],
+    "logs": ["nothing"],
+    "report": ["no/group"],
+    "open": ["no/group"],
+    "compare": ["a@v7", "b"],
+    "regrade": ["no/group"],
+    "export": ["--format", "harbor", "-c", "nobody"],
+    "import-report": ["nowhere.json", "--group", "g"],
+    "rm": ["no/group"],
+    "examine": [GROUP, "--submission", "nowhere.jsonl"],
+    "kernels": ["nobody"],
+    "verify": ["no/group"],
     "agents": ["nobody"],
     "agent new": ["Not A Name"],
     "agent try": ["nobody"],
     "build": ["nobody"],
-    "grade": ["--submission", "nowhere.jsonl", "--output-dir", "out"],
-    "grade-sample": ["nowhere.csv", "nobody"],
-    "leaderboard": ["nobody"],
-    "dev download-leaderboard": ["-c", "nobody"],
-    "kernels": ["nobody"],
     "new": ["Not A Name"],
     "check": ["nobody"],
-    "config": ["nobody"],
+    "worker": ["--slots", "0"],
+    "watch": ["no/group"],
+    "cancel": ["a/b/c/d"],
+    "notify": ["--slack", "x", "--off"],
     "doctor": ["-c", "nobody"],
+    "config": ["nobody"],
+    "du": ["--store", "a", "--data-dir", "b"],
+    "gc": [],
+    "completion": ["tcsh"],
+    "adopt": ["nowhere"],
+}
+"""A wrong use of each command: a name that does not exist or cannot be one, a value out of range, options that exclude
+each other."""
+FAILING = OF_GROUPS | {
+    "run": ["-c", "digits", "--store", "/proc/nowhere"],
+    "prepare": ["-c", "digits", "--store", "/proc/nowhere"],
+    "watch": ["nobody"],  # without a Prefect server
+    "worker": [],
+    "notify": ["--off"],
+    "adopt": ["."],  # an existing folder without prepared competitions
+    "agent new": ["mine", "--into", "/proc"],
+    "grade": ["--submission", "empty.jsonl", "--output-dir", "out"],
+    "grade-sample": ["nowhere.csv", "digits"],
+    "new": ["mine", "--into", "/proc"],
     "du": ["--store", "nonsense://x"],
     "gc": ["--raw", "--store", "nonsense://x"],
     "import-report": ["broken.json", "--group", "g"],
 }
-"""A mistake of the user for each command that is no wrong usage: something that does not exist, or cannot be used."""
+"""What can fail although the use is right."""
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MLEBENCH_STORE", str(tmp_path / "store"))
+    (tmp_path / "broken.json").write_text("{")
+    (tmp_path / "empty.jsonl").write_text("# no submission yet\n\n")
+    return tmp_path
 
 
 def ended(capfd: pytest.CaptureFixture[str], command: str, *arguments: str) -> tuple[int, str]:
@@ -77,19 +114,35 @@ def test_the_table_in_the_docs() -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_codes_of_help_wrong_usage_and_failure(
-    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("MLEBENCH_STORE", str(tmp_path / "store"))
-    (tmp_path / "broken.json").write_text("{")
+@pytest.mark.usefixtures("here")
+def test_wrong_use_of_every_command_is_2(command: str, capfd: pytest.CaptureFixture[str]) -> None:
     assert ended(capfd, command, "--help")[0] == 0
-    assert ended(capfd, command, "--no-such-option")[0] == 2
-    if command == "completion":  # all that can be wrong with it is its usage
-        return
+    for arguments in (["--no-such-option"], WRONG[command]):
+        code, said = ended(capfd, command, *arguments)
+        assert (code, said.count("\n")) == (2, 1), said
+        assert said.startswith("mlebench: "), "one line says what is wrong"
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.usefixtures("here")
+def test_an_option_that_a_command_lacks_is_told_with_the_command(
+    command: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    said = ended(capfd, command, "--no-such-option")[1]
+    assert said.rstrip().endswith(f"(see `mlebench {command} --help`)")
+
+
+@pytest.mark.parametrize("command", FAILING)
+@pytest.mark.usefixtures("here")
+def test_a_failure_is_1(command: str, capfd: pytest.CaptureFixture[str]) -> None:
     code, said = ended(capfd, command, *FAILING[command])
     assert code == 1, said
     assert re.search(r"^mlebench: ", said, re.MULTILINE), "the last lines say what is wrong"
+
+
+def test_nothing_to_grade_writes_no_report(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    code, said = ended(capfd, "grade", "--submission", "empty.jsonl", "--output-dir", "out")
+    assert (code, "empty.jsonl has no submissions" in said, (here / "out").exists()) == (1, True, False)
 
 
 @pytest.mark.parametrize("command", OF_GROUPS)
@@ -105,7 +158,8 @@ def test_a_part_of_a_group_is_no_group(
     monkeypatch.setenv("MLEBENCH_STORE", store.root)
     arguments = [f"{GROUP}/diabetes" if each == TYPO else each for each in OF_GROUPS[command]]
     code, said = ended(capfd, command, *arguments)
-    assert (code, said.startswith(f"mlebench: run group '{GROUP}/diabetes': use letters")) == (1, True), said
+    assert code == 2, said
+    assert f"mlebench: run group '{GROUP}/diabetes': use letters" in said
 
 
 def test_advice_repeats_edition_and_store_and_works(

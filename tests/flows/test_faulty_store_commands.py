@@ -33,9 +33,9 @@ COMMANDS = {
     "compare": ["compare", "old-process", "other"],
     "du": ["du"],
     "gc": ["gc", "--orphans"],
-    "plagiarism": ["plagiarism", "old-process"],
-    "violations": ["violations", "old-process"],
-    "make-submission": ["make-submission", "old-process"],
+    "plagiarism": ["examine", "--only", "plagiarism", "old-process"],
+    "violations": ["examine", "--only", "violations", "old-process"],
+    "export of submissions": ["export", "--format", "submissions", "old-process"],
     "grade": ["grade", "--submission", "{jsonl}", "--output-dir", "out"],
 }
 FAULTS: dict[str, Callable[[FaultyBucket], Any]] = {
@@ -111,9 +111,9 @@ READING = {
 }
 WRITING = {
     "report": (["report", "old-process"], "--out DIR"),
-    "plagiarism": (["plagiarism", "old-process"], "--store"),
-    "violations": (["violations", "old-process"], "--store"),
-    "split-noise": (["split-noise", "old-process"], "--store"),
+    "plagiarism": (["examine", "--only", "plagiarism", "old-process"], "--store"),
+    "violations": (["examine", "--only", "violations", "old-process"], "--store"),
+    "split-noise": (["examine", "--only", "split-noise", "old-process"], "--store"),
     "regrade": (["regrade", "old-process"], "--store"),
     "rm": (["rm", "old-process", "--yes"], "--store"),
     "run": (["run", "-c", "digits", "--agent", "dummy"], "--store"),

@@ -155,7 +155,7 @@ def files_of(store: Store, group: str) -> dict[str, bytes]:
 class TestMakeSubmission:
     def test_what_it_writes_is_what_grade_reads(self, group: Store, tmp_path: Path) -> None:
         items = tmp_path / "items.jsonl"
-        assert mlebench("make-submission", GROUP, "--output", items, store=group) == 0
+        assert mlebench("export", "--format", "submissions", GROUP, "--output", items, store=group) == 0
         lines = [json.loads(line) for line in items.read_text().splitlines()]
         assert [line["seed"] for line in lines] == [0, 1, 2]
         assert [line["submission_path"] is None for line in lines] == [False, False, True]
@@ -168,7 +168,9 @@ class TestMakeSubmission:
 
     def test_copies_for_a_store_elsewhere(self, group: Store, tmp_path: Path) -> None:
         items = tmp_path / "items.jsonl"
-        mlebench("make-submission", GROUP, "--output", items, "--copy-to", tmp_path / "copies", store=group)
+        mlebench(
+            "export", "--format", "submissions", GROUP, "--output", items, "--copy-to", tmp_path / "copies", store=group
+        )
         first = json.loads(items.read_text().splitlines()[0])
         assert Path(first["submission_path"]) == tmp_path / "copies" / "diabetes" / "0" / "submission.csv"
         assert Path(first["submission_path"]).is_file()
@@ -184,7 +186,9 @@ class TestMakeSubmission:
         metadata = tmp_path / "runs" / "metadata.json"
         metadata.write_text(json.dumps({"run_group": "x", "runs": {run: {} for run in runs}}))
         items = tmp_path / "items.jsonl"
-        assert mlebench("make-submission", "--metadata", metadata, "--output", items, store=store) == 0
+        assert (
+            mlebench("export", "--format", "submissions", "--metadata", metadata, "--output", items, store=store) == 0
+        )
         first, second = map(json.loads, items.read_text().splitlines())
         assert (first["competition_id"], first["run_id"]) == ("diabetes", "diabetes_0a1b")
         assert first["submission_path"].endswith("diabetes_0a1b/submission/submission.csv")
@@ -192,14 +196,17 @@ class TestMakeSubmission:
         assert (second["competition_id"], second["submission_path"]) == ("digits", None)
 
     def test_says_what_is_wrong(self, store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        assert mlebench("make-submission", "nobody", store=store) == 1
-        assert mlebench("make-submission", store=store) == 2
+        assert mlebench("export", "--format", "submissions", "nobody", store=store) == 1
+        assert mlebench("export", "--format", "submissions", store=store) == 2
         (tmp_path / "metadata.json").write_text("[]")
-        assert mlebench("make-submission", "--metadata", tmp_path / "metadata.json", store=store) == 1
+        assert mlebench("export", "--format", "submissions", "--metadata", tmp_path / "metadata.json", store=store) == 1
         assert "is not a metadata.json" in capsys.readouterr().err
         for content in ("[" * 100_000, json.dumps({"runs": ["x" * 5000]}), json.dumps({"runs": ["\ud800"]})):
             (tmp_path / "metadata.json").write_text(content)
-            assert mlebench("make-submission", "--metadata", tmp_path / "metadata.json", store=store) == 1
+            assert (
+                mlebench("export", "--format", "submissions", "--metadata", tmp_path / "metadata.json", store=store)
+                == 1
+            )
             assert "Traceback" not in capsys.readouterr().err
 
 

@@ -70,7 +70,7 @@ def graded(store: Store, monkeypatch: pytest.MonkeyPatch) -> Store:
 
 def contamination(store: Store, capfd: pytest.CaptureFixture[str], code: int = 0, group: str = "g") -> tuple[str, str]:
     capfd.readouterr()
-    assert main(["contamination", group, "--model", "llama-3-70b", "--store", store.root]) == code
+    assert main(["examine", "--only", "contamination", group, "--model", "llama-3-70b", "--store", store.root]) == code
     return capfd.readouterr()
 
 
@@ -90,7 +90,10 @@ def test_familiarity_is_measured_and_correlated(
     asked = len(llm.requests)
     contamination(graded, capfd)
     assert len(llm.requests) == asked, "a text that was measured is not measured again"
-    assert main(["contamination", "g", "--model", "llama-3-70b", "--store", graded.root, "--json"]) == 0
+    assert (
+        main(["examine", "--only", "contamination", "g", "--model", "llama-3-70b", "--store", graded.root, "--json"])
+        == 0
+    )
     found = json.loads(capfd.readouterr().out)
     assert (found["run_group"], len(found["familiarity"]) >= len(KNOWN)) == ("g", True)
     assert {"description"} <= {each["kind"] for each in found["correlations"]}

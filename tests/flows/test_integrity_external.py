@@ -35,7 +35,7 @@ def listed(folder: Path, *results: dict[str, Any]) -> Path:
 
 
 def examine(store: Store, command: str, *arguments: object) -> int:
-    return main([command, *map(str, arguments), "--store", store.root])
+    return main(["examine", "--only", command, *map(str, arguments), "--store", store.root])
 
 
 def test_plagiarism_of_results_that_are_in_no_store(
@@ -110,4 +110,4 @@ def test_what_is_no_list_is_one_line(
     for command in ("plagiarism", "violations"):
         assert examine(store, command, "--submission", tmp_path / "results.jsonl") == 1
         assert says in capfd.readouterr().err
-        assert examine(store, command) == 1, "neither a group nor a file"
+        assert examine(store, command) == 2, "neither a group nor a file"

@@ -49,7 +49,7 @@ def notebook(code: str) -> str:
 
 def run(store: Store, *arguments: str, capfd: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
     capfd.readouterr()
-    code = main(["plagiarism", *arguments, "--store", store.root])
+    code = main(["examine", "--only", "plagiarism", *arguments, "--store", store.root])
     return code, *capfd.readouterr()
 
 

@@ -64,7 +64,7 @@ def configure(monkeypatch: pytest.MonkeyPatch, reader: ScriptedLLM, api: str) ->
 
 def examine(store: Store, capfd: pytest.CaptureFixture[str], code: int = 0) -> tuple[str, str]:
     capfd.readouterr()
-    assert main(["violations", "g", "--store", store.root]) == code
+    assert main(["examine", "--only", "violations", "g", "--store", store.root]) == code
     return capfd.readouterr()
 
 

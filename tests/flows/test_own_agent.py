@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -55,11 +56,27 @@ def test_a_new_agent_is_tried_its_report_opened_and_its_group_removed(
 
     assert f"Did you mean {group}?" in output(capfd, "rm", group[:-1], "-y", "--store", store.root, code=1)
     assert "give --yes" in output(capfd, "rm", group, "--store", store.root, code=2)
-    assert output(capfd, "rm", group, "-y", "--store", store.root) == f"removed {group}\n"
+    assert output(capfd, "rm", group, "--dry-run", "--store", store.root).startswith(f"would remove {group}: ")
+    assert store.folder_names("runs") == [group]
+    assert output(capfd, "rm", group, "-y", "--store", store.root).startswith(f"removed {group}: ")
     left = [path for path in store.local().rglob("*") if group in str(path.relative_to(store.local()))]
     assert left == []
     assert store.local("prepared", "v1", "diabetes").is_dir()
     assert "no report of" in output(capfd, "open", group, "--store", store.root, code=1)
+
+
+def test_a_name_finds_the_folder_in_the_current_directory_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("MLEBENCH_AGENT_DIRS", "")
+    get_settings.cache_clear()
+    monkeypatch.chdir(tmp_path)
+    output(capfd, "agent", "new", "beside-me")
+    said = output(capfd, "run", "-c", "diabetes", "--agent", "beside-me", "--dry-run", code=2)
+    assert "mlebench: agent beside-me is the folder ./beside-me" in said
+    assert f"trust its folder with MLEBENCH_AGENT_DIRS={tmp_path / 'beside-me'}" in said, "being near is no trust"
+    assert re.search("^trusted +False$", output(capfd, "agents", "beside-me"), re.MULTILINE)
+    assert "unknown agent" in output(capfd, "agents", "beside-you", code=2)
 
 
 def test_an_agent_that_leaves_nothing_fails_its_trial(

@@ -15,7 +15,7 @@ def test_scores_have_standard_errors_in_the_table_and_on_the_page(
     group: Store, capsys: pytest.CaptureFixture[str]
 ) -> None:
     capsys.readouterr()
-    assert mlebench("split-noise", GROUP, "--halves", 40, store=group) == 0
+    assert mlebench("examine", "--only", "split-noise", GROUP, "--halves", 40, store=group) == 0
     assert "2 of 2 scores have a standard error" in capsys.readouterr().out
     table = read_table(group, "split_noise", [GROUP]).sort_values("seed")
     assert table["seed"].tolist() == [0, 1], "the third seed has no submission"
@@ -28,14 +28,14 @@ def test_scores_have_standard_errors_in_the_table_and_on_the_page(
     assert "Split noise" in page
     assert "2 of 2" in page
     before = group.read_json(f"{group.run(GROUP, 'diabetes', 0)}/grade.json")
-    assert mlebench("split-noise", GROUP, "--halves", 40, store=group) == 0
+    assert mlebench("examine", "--only", "split-noise", GROUP, "--halves", 40, store=group) == 0
     assert group.read_json(f"{group.run(GROUP, 'diabetes', 0)}/grade.json") == before, "grades stay as they are"
 
 
 def test_a_submission_that_was_changed_is_named(group: Store) -> None:
     url = group.run(GROUP, "diabetes", 0)
     group.write(f"{url}/submission.csv", group.read(f"{group.run(GROUP, 'diabetes', 1)}/submission.csv"))
-    assert mlebench("split-noise", GROUP, store=group) == 0
+    assert mlebench("examine", "--only", "split-noise", GROUP, store=group) == 0
     first = read_table(group, "split_noise", [GROUP]).sort_values("seed").iloc[0]
     assert "graded again" in first["message"]
     assert "graded again" in group.local("reports", GROUP, "report.html").read_text()

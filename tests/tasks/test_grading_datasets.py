@@ -124,7 +124,7 @@ class TestTheDataset:
         put_dataset(store, "own", key="two")
         (store.local("prepared", "v1", "own", "two", "private", "test.csv")).write_text("other answers")
         lines = tmp_path / "lines.jsonl"
-        assert main(["make-submission", "g", "--output", str(lines), "--store", store.root]) == 0
+        assert main(["export", "--format", "submissions", "g", "--output", str(lines), "--store", store.root]) == 0
         arguments = ["grade", "--submission", str(lines), "--output-dir", str(tmp_path), "--store", store.root]
         assert main(arguments) == 0, "with the answers of its own dataset"
         assert [each.state for each in gc.old_datasets(store, gc.everything(store), None, dry=False)] == ["old"]

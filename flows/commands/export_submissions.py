@@ -1,75 +1,77 @@
-"""mlebench make-submission."""
+"""The JSONL file of submissions that `mlebench export --format submissions` writes, for `mlebench grade`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated, ClassVar
 
 import click
 
-from common.errors import UserError
+from common.errors import UsageError, UserError
 from common.names import shown
 from common.plain_json import read_json
 from common.units import counted
-from flows.commands.options import RUN_GROUP, StoreOptions, takes
+from flows.commands.answers import answer, say
+from flows.commands.options import option
 from flows.commands.submissions import Line, unusable
 from storage.runs.folders import no_runs, stored_runs
 from storage.store import Store
 
 
-@click.command("make-submission")
-@click.argument("run_group", type=RUN_GROUP, required=False)
-@click.option(
-    "--metadata",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Read metadata.json of a published run folder, instead of a RUN_GROUP in the store.",
-)
-@click.option(
-    "--output",
-    type=click.Path(path_type=Path),
-    default=Path("submission.jsonl"),
-    show_default=True,
-    help="The JSONL file to write.",
-)
-@click.option(
-    "--copy-to",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Copy submissions to this directory, for a store that is not on this machine.",
-)
-@click.option(
-    "--rel-log-path", default="logs/agent.log", show_default=True, help="Log of a run in its folder, with --metadata."
-)
-@click.option(
-    "--rel-code-path", default="code/train.py", show_default=True, help="Code of a run in its folder, with --metadata."
-)
-@takes(storage=StoreOptions)
-def command(
-    run_group: str | None,
-    metadata: Path | None,
-    output: Path,
-    copy_to: Path | None,
-    rel_log_path: str,
-    rel_code_path: str,
-    storage: StoreOptions,
-) -> None:
-    """Write a JSONL file for `mlebench grade` with every run of RUN_GROUP, or of a published run folder.
+@dataclass(frozen=True)
+class SubmissionOptions:
+    """The file of submissions, and where the submissions are."""
+
+    TITLE: ClassVar[str] = "File of submissions"
+    metadata: Annotated[
+        Path | None,
+        option(
+            "--metadata",
+            type=click.Path(dir_okay=False, path_type=Path),
+            help="Read metadata.json of a published run folder, instead of a RUN_GROUP in the store.",
+        ),
+    ] = None
+    output: Annotated[
+        Path, option("--output", type=click.Path(path_type=Path), show_default=True, help="The JSONL file to write.")
+    ] = Path("submission.jsonl")
+    copy_to: Annotated[
+        Path | None,
+        option(
+            "--copy-to",
+            type=click.Path(file_okay=False, path_type=Path),
+            help="Copy submissions to this directory, for a store that is not on this machine.",
+        ),
+    ] = None
+    rel_log_path: Annotated[
+        str, option("--rel-log-path", show_default=True, help="Log of a run in its folder, with --metadata.")
+    ] = "logs/agent.log"
+    rel_code_path: Annotated[
+        str, option("--rel-code-path", show_default=True, help="Code of a run in its folder, with --metadata.")
+    ] = "code/train.py"
+
+
+def write_submissions(store: Store, run_group: str | None, options: SubmissionOptions) -> None:
+    """Write a line for each run of the group, or of the published run folder that the options name.
 
     Paths are local if the store is on this machine, and URLs of runs in the store otherwise; `mlebench grade` reads
     both.
     """
-    if bool(run_group) == bool(metadata):
-        raise click.UsageError("give a RUN_GROUP, or --metadata FILE")
-    if metadata:
-        lines = list(_published(metadata, rel_log_path, rel_code_path))
+    if options.metadata:
+        if not options.metadata.is_file():
+            raise UsageError(f"--metadata {options.metadata} does not exist")
+        lines = list(_published(options.metadata, options.rel_log_path, options.rel_code_path))
     else:
-        store = storage.open()
-        lines = list(_recorded(store, str(run_group), copy_to))
+        lines = list(_recorded(store, str(run_group), options.copy_to))
         if not lines:
             raise no_runs(store, str(run_group), "finished runs")
+    output = options.output
     output.parent.mkdir(parents=True, exist_ok=True)
     output.write_text("".join(line.model_dump_json(exclude_unset=True) + "\n" for line in lines), "utf-8")
     submission_count = sum(line.submission_path is not None for line in lines)
-    click.echo(f"{output}: {counted(len(lines), 'run')}, {submission_count} with a submission")
+    say(f"{output}: {counted(len(lines), 'run')}, {submission_count} with a submission")
+    answer({"path": output, "runs": len(lines), "submissions": submission_count})
 
 
 def _published(metadata: Path, logs: str, code: str) -> Iterator[Line]:
