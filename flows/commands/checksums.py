@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import click
 import yaml
 
-from common.errors import UserError
+from common.errors import UsageError, UserError
 from common.units import counted
 from competitions import registry
 from competitions.checksums import with_checksums
@@ -26,7 +26,7 @@ _EDITION: Edition = "v1"  # the edition whose checksums are in competition.yaml
 def require_overwritable(ids: Iterable[str], edition: Choice) -> None:
     """Raise `UserError`, before hours of work, unless this is edition v1 and every competition.yaml can be written."""
     if edition != _EDITION:
-        raise UserError(f"the checksums in competition.yaml are those of edition {_EDITION}; leave out --edition")
+        raise UsageError(f"the checksums in competition.yaml are those of edition {_EDITION}; leave out --edition")
     for path in (registry.get(name).folder / "competition.yaml" for name in ids):
         if not os.access(path, os.W_OK):
             raise UserError(f"--overwrite-checksums: {path} cannot be written")

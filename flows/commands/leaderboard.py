@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from common.errors import UsageError
+from common.errors import UsageError, UserError
 from common.units import counted
 from competitions import registry
 from competitions.competition import Competition
@@ -18,6 +18,8 @@ from storage.store import Store
 
 if TYPE_CHECKING:
     from grading.leaderboards import Figure
+
+_NOT_ON_KAGGLE = "it is not on Kaggle, so there is nothing to refresh"
 
 
 @click.command("leaderboard")
@@ -45,8 +47,8 @@ def command(
         for competition in competitions:
             _show_stored(competition)
         return 0
-    if elsewhere := [each.id for each in competitions if each.facts.source != "kaggle"]:
-        raise UsageError(f"{elsewhere[0]} is not on Kaggle: there is nothing to refresh")
+    if not any(competition.facts.source == "kaggle" for competition in competitions):
+        raise UsageError(f"{competitions[0].id}: {_NOT_ON_KAGGLE}")
     store = storage.open_usable()
     if missing and not force:
         from storage.sources.kaggle.leaderboard import read_leaderboard
@@ -64,6 +66,8 @@ def fetch_each(competitions: Sequence[Competition], store: Store) -> int:
     for competition in competitions:
         _show_stored(competition, as_answer=False)
         try:
+            if competition.facts.source != "kaggle":
+                raise UserError(_NOT_ON_KAGGLE)
             _refresh(competition, store)
         except Exception as error:
             failures.tell(competition.id, error)

@@ -84,19 +84,18 @@ def command(
         placing.priority,
         placing.detach,
     )
-    request = benchmark.context.request
-    if not run.dry_run:
-        runs = counted(len(ids) * len(request.seed_numbers), "run")
-        where = f"work pool {pool}" if pool else f"backend {request.isolation.backend}"
-        say(
-            f"Running agent {agent.full_name} on {counted(len(ids), 'competition')}, {runs} in group "
-            f"{request.run_group} ({where}, store {store.root})"
-        )
     require_ready(benchmark, dry_run=run.dry_run)
     if run.dry_run:
         from flows.commands.plan import show_plan
 
         return show_plan(benchmark)
+    request = benchmark.context.request
+    runs = counted(len(ids) * len(request.seed_numbers), "run")
+    where = f"work pool {pool}" if pool else f"backend {request.isolation.backend}"
+    say(
+        f"Running agent {agent.full_name} on {counted(len(ids), 'competition')}, {runs} in group {request.run_group} "
+        f"({where}, store {store.root})"
+    )
     if placing.detach:
         return _hand_over(benchmark)
     return _run(benchmark, reuse=pool is None and nothing_to_do(benchmark))

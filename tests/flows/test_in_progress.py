@@ -119,5 +119,5 @@ def test_runs_in_progress_are_listed_shown_and_cancelled(
 
 @pytest.mark.parametrize("runs", ["live/diabetes/x", "live/diabetes/0/1", "../up"])
 def test_a_wrong_name_is_one_line(runs: str, store: Store, capfd: pytest.CaptureFixture[str]) -> None:
-    assert main(["cancel", runs, "--store", store.root]) == 1
+    assert main(["cancel", runs, "--store", store.root]) == 2
     assert capfd.readouterr().err.count("\n") == 1

@@ -65,8 +65,8 @@ class TestKernels:
         captured = capsys.readouterr()
         assert f"{other}: Kaggle shows no public notebooks" in captured.err
         assert "1 notebook in" in captured.out
-        assert main(["kernels", "--store", store.root]) == 1
-        assert "name a competition" in capsys.readouterr().err
+        assert main(["kernels", "--store", store.root]) == 2
+        assert "name competitions" in capsys.readouterr().err
 
     def test_all_competitions_at_once_with_their_references(
         self, public: KaggleServer, store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -79,8 +79,8 @@ class TestLeaderboard:
     ) -> None:
         assert main(["leaderboard", ID, "--refresh", "--store", store.root]) == 1
         assert "Kaggle shows no leaderboard" in capsys.readouterr().err
-        assert main(["leaderboard", "digits", "--refresh", "--store", store.root]) == 1
-        assert capsys.readouterr().err == "mlebench: digits is not on Kaggle: there is nothing to refresh\n"
+        assert main(["leaderboard", "digits", "--refresh", "--store", store.root]) == 2
+        assert capsys.readouterr().err == "mlebench: digits: it is not on Kaggle, so there is nothing to refresh\n"
 
 
 class TestGradingWithAFetchedLeaderboard:

@@ -107,7 +107,7 @@ def test_settings_are_shown_with_their_source_and_secrets_are_not(
     assert rows["ledger_key"] == ["**********", "environment"]
     assert "hidden" not in said
     assert "MLEBENCH_AGENTS = 3  (environment)" in output(capfd, "config", "MLEBENCH_AGENTS")
-    assert "Did you mean agents" in output(capfd, "config", "agent", code=1)
+    assert "Did you mean agents" in output(capfd, "config", "agent", code=2)
 
 
 @pytest.mark.parametrize(

@@ -130,7 +130,7 @@ def test_a_stated_cutoff_divides_the_competitions(
     assert cells[:4] == [month, "Any medal", *shares]
     capsys.readouterr()
     for wrong in ("mine", "mine=2019", "=2019-07", "mine=2019-13"):
-        assert main(["report", "g", "--cutoff", wrong, "--store", store.root]) == 1
+        assert main(["report", "g", "--cutoff", wrong, "--store", store.root]) == 2
         assert "is not of the form AGENT=YYYY-MM" in capsys.readouterr().err
 
 
@@ -203,7 +203,7 @@ def test_groups_of_an_experiment_are_its_seeds_and_missing_seeds_are_padded(
         assert low["competitions"] == len(LOW)
     (one,) = as_json(store, capsys, "g1", "--num-seeds", "1", "--split", "low")
     assert one["splits"]["low"]["any_medal"]["sem"] is None
-    assert main(["report", "g1", "--num-seeds", "3", "--store", store.root]) == 1, "only with --json"
+    assert main(["report", "g1", "--num-seeds", "3", "--store", store.root]) == 2, "only with --json"
 
 
 def test_agents_of_one_group_are_not_averaged(
@@ -234,7 +234,7 @@ def test_groups_of_several_editions_are_compared_with_a_warning(
     assert main(["compare", "old@v2", "new", "--store", store.root]) == 1
     assert "group 'old' is not graded as v2, but as v1" in capsys.readouterr().err
     for name, says in (("old@v3", "unknown edition 'v3'"), ("old/x@v1", "run group 'old/x': use letters")):
-        assert main(["compare", name, "new", "--store", store.root]) == 1
+        assert main(["compare", name, "new", "--store", store.root]) == 2
         assert says in capsys.readouterr().err
     assert main(["compare", "old@v1", "new@v2", "--store", store.root]) == 0
     assert main(["report", "old", "new", "--store", store.root]) == 0
