@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import UserError, one_line
+from common.texts import read_text, typed_wrong
 
 _TEXTS = {"Infinity": math.inf, "-Infinity": -math.inf, "NaN": math.nan}
 
@@ -65,14 +66,13 @@ def parse_json(content: str | bytes) -> Any:
 
 
 def read_json(path: Path, what: str = "") -> Any:
-    """The value in a JSON file, with or without a byte order mark. `what` is how the message calls the file.
+    """The value in a JSON file that somebody wrote. `what` is how the message calls the file.
 
     Raises `UserError` if it cannot be read or is not JSON.
     """
     label = what or str(path)
+    text = read_text(path, label)
     try:
-        return parse_json(path.read_bytes().decode("utf-8-sig"))
-    except OSError as error:
-        raise UserError(f"{label} cannot be read: {error.strerror or error}") from error
-    except ValueError as error:  # also of text that is not UTF-8, and of numbers with thousands of digits
-        raise UserError(f"{label} is not JSON: {one_line(error)}") from error
+        return parse_json(text)
+    except ValueError as error:  # also of numbers with thousands of digits
+        raise UserError(f"{label} is not JSON: {one_line(error)}{typed_wrong(text)}") from error

@@ -23,6 +23,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from common.concurrency import parallel_map
 from common.errors import UserError, explained, invalid_yaml, one_line
+from common.texts import read_text, typed_wrong
 from competitions.editions import EDITIONS, Edition, text_of
 from competitions.errors import BadCompetition
 from competitions.facts import CompetitionFacts
@@ -77,15 +78,19 @@ class Competition(BaseModel):
         try:
             # The C loader is ten times faster, but not part of every build of PyYAML.
             loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-            content = yaml.load((folder / "competition.yaml").read_text("utf-8"), Loader=loader)  # noqa: S506
+            text = read_text(folder / "competition.yaml")
+            content = yaml.load(text, Loader=loader)  # noqa: S506
             facts = CompetitionFacts.model_validate(content)
         except yaml.YAMLError as error:
-            raise BadCompetition(f"{folder / 'competition.yaml'} is {invalid_yaml(error)}") from error
+            reason = f"{invalid_yaml(error)}{typed_wrong(text)}"
+            raise BadCompetition(f"{folder / 'competition.yaml'} is {reason}") from error
         except ValidationError as error:
             raise BadCompetition(f"{folder / 'competition.yaml'}: {explained(error)}") from error
         except RecursionError as error:
             raise BadCompetition(f"{folder / 'competition.yaml'} is nested too deeply") from error
-        except (OSError, ValueError, TypeError) as error:  # not UTF-8, or a date that does not exist
+        except UserError as error:  # no text
+            raise BadCompetition(str(error)) from error
+        except (ValueError, TypeError) as error:  # a date that does not exist
             raise BadCompetition(f"{folder / 'competition.yaml'} is not valid: {one_line(error)}") from error
         if facts.id != folder.name:
             raise BadCompetition(f"{folder / 'competition.yaml'}: id {facts.id!r} differs from the folder's name")
@@ -114,7 +119,7 @@ class Competition(BaseModel):
         path = self.folder / ("description_obfuscated.md" if obfuscated else "description.md")
         if obfuscated and not path.is_file():
             raise UserError(f"{self.id} has no obfuscated description: write {path}")
-        return text_of(path.read_text("utf-8"), edition)
+        return text_of(read_text(path), edition)
 
     def params(self, overrides: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """The parameters of `prepare`, with `overrides` applied. Raises `UserError` for an unknown name."""

@@ -71,15 +71,26 @@ def _require_models(agent: Agent, settings: Settings, reachable: bool) -> None:
 def without_credentials(
     store: Store, datasets: Iterable[Dataset], raw_dir: str | None, *, renew: bool = False
 ) -> list[str]:
-    """The competitions that have to be downloaded from Kaggle, if there are no credentials for that; otherwise none."""
+    """The competitions that have to be downloaded from Kaggle, if there are no credentials for that; otherwise none.
+
+    Raises `UserError` if there are some, and the credentials cannot be read.
+    """
     if raw_dir is not None:
         return []
-    missing = []
+    missing: list[str] = []
+    unreadable: UserError | None = None
     for dataset in datasets:
         # A damaged record or competition fails its own step only, which reports it.
         with contextlib.suppress(Exception):
-            if registry.get(dataset.competition_id).facts.source == "kaggle" and not _logged_in():
-                missing += [dataset.competition_id] if _is_to_be_downloaded(store, dataset, renew) else []
+            if registry.get(dataset.competition_id).facts.source == "kaggle":
+                try:
+                    logged_in = _logged_in()
+                except UserError as error:
+                    logged_in, unreadable = False, error
+                if not logged_in and _is_to_be_downloaded(store, dataset, renew):
+                    missing.append(dataset.competition_id)
+    if missing and unreadable:
+        raise unreadable
     return missing
 
 

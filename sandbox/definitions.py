@@ -19,7 +19,7 @@ from common import months, names, trees
 from common.errors import explained
 from common.quantities import Seconds
 from common.units import size
-from sandbox import variants
+from sandbox import scripts, variants
 from sandbox.errors import AgentError, UnknownAgent
 from sandbox.fields import read_fields
 from sandbox.limits import GIB, Limits, read_limits
@@ -213,13 +213,18 @@ class Agent(BaseModel):
         return name != self.start and ABOUT.fullmatch(name) is not None
 
     def fingerprint(self) -> str:
-        """SHA-256 (hex) of the variant and of the files' names, executable bits and contents; part of cache keys."""
+        """SHA-256 (hex) of the variant and of the files' names, executable bits and contents; part of cache keys.
+
+        Raises `AgentError` for a script that Linux cannot run, and for a file that Git LFS has not fetched.
+        """
         digest = hashlib.sha256(self.variant.encode() if self.variant else b"")
         for relative in self.files():
             content = hashlib.sha256()
             with self.opened(relative) as file:
                 executable = bool(os.fstat(file).st_mode & 0o111)
-                for piece in trees.pieces(file):
+                for number, piece in enumerate(trees.pieces(file)):
+                    if number == 0:
+                        scripts.require_sound(self.folder / relative, piece)
                     content.update(piece)
             digest.update(f"{relative.as_posix()}\0{executable}\0{content.hexdigest()}\n".encode())
         return digest.hexdigest()
@@ -343,4 +348,6 @@ def _read(folder: Path, variant: str | None = None) -> Agent:
         raise AgentError(f"{path}: name is {agent.name!r} but the folder is called {folder.name!r}: make them equal")
     if not (folder / agent.start).is_file():
         raise AgentError(f"{path}: start file {agent.start!r} does not exist in {folder}")
+    with _readable(folder):
+        scripts.require_startable(folder, Path(agent.start))
     return agent

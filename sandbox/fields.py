@@ -8,7 +8,8 @@ from typing import Any
 import yaml
 
 from common import trees
-from common.errors import invalid_yaml
+from common.errors import UserError, invalid_yaml
+from common.texts import decoded, typed_wrong
 from sandbox.errors import AgentError
 
 MAX_BYTES = 256 * 1024
@@ -47,15 +48,18 @@ def read_fields(folder: Path, name: str) -> dict[str, Any]:
             content = b"".join(trees.pieces(file, MAX_BYTES + 1))
         if len(content) > MAX_BYTES:
             raise AgentError(f"{path} is larger than {MAX_BYTES // 1024} KiB")
-        fields = yaml.load(content.decode(), Loader=_Loader)  # noqa: S506 - it is a safe loader
+        text = decoded(content, str(path))
+        fields = yaml.load(text, Loader=_Loader)  # noqa: S506 - it is a safe loader
     except FileNotFoundError:
         raise AgentError(f"{folder} is not an agent: it has no {name}") from None
     except trees.NotRegular as error:
         raise AgentError(f"{folder}: {error}; an agent consists of regular files and folders only") from None
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
         raise AgentError(f"{path} cannot be read: {error}") from None
+    except UserError as error:  # it is no text, or too large
+        raise AgentError(str(error)) from None
     except yaml.YAMLError as error:
-        raise AgentError(f"{path} is {invalid_yaml(error)}") from None
+        raise AgentError(f"{path} is {invalid_yaml(error)}{typed_wrong(text)}") from None
     except RecursionError:
         raise AgentError(f"{path} is nested too deeply") from None
     except (ValueError, TypeError, AttributeError) as error:  # e.g. a date that does not exist

@@ -12,6 +12,7 @@ from typing import Any, Literal
 import pandas as pd
 from pandas.errors import EmptyDataError
 
+from common.texts import is_pointer
 from competitions.scoring.errors import InvalidSubmission
 from competitions.tables import columns
 from competitions.tables.columns import Texts
@@ -59,6 +60,9 @@ def read_submission(
         raise InvalidSubmission(f"There is no file {path.name}; write the submission as a CSV file.") from error
     if not stat.S_ISREG(mode):  # a named pipe would block the grader forever
         raise InvalidSubmission(f"{path.name} is not a regular file; write the submission as a CSV file.")
+    with path.open("rb") as file:
+        if is_pointer(file.read(64)):
+            raise InvalidSubmission(f"{path.name} is only a pointer of Git LFS; write the submission as a CSV file.")
     counted = reads.columns.get(edition or "")
     read_columns = partial(_read, path, dtype, keep_default_na, float_precision)
     try:

@@ -9,6 +9,7 @@ import click
 import yaml
 
 from common.errors import UsageError, UserError
+from common.texts import read_text
 from common.units import counted
 from competitions import registry
 from competitions.checksums import with_checksums
@@ -41,7 +42,7 @@ def overwrite(ids: Iterable[str], store: Store) -> int:
             code = 1  # the reason has been printed already
             continue
         path = competition.folder / "competition.yaml"
-        text = path.read_text("utf-8")
+        text = read_text(path)
         before = Checksums.model_validate(yaml.safe_load(text).get("checksums") or {})
         after = md5s_of_tables(store, dataset, before.prepared)
         download = recorded_md5(store, competition.id) or before.download

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from common.errors import UserError
+from common.texts import read_text
 from competitions.facts import ID_PATTERN
 from flows.commands.submissions import parse_line
 from storage.store import Store
@@ -40,12 +41,8 @@ def read_external(path: Path) -> list[External]:
     """
     from tasks.external import External
 
-    try:
-        lines = path.read_text("utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"{path} cannot be read: {error}") from error
     results = []
-    for number, text in enumerate(lines, 1):
+    for number, text in enumerate(read_text(path).split("\n"), 1):
         if not text.strip():
             continue
         try:

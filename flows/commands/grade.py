@@ -15,6 +15,7 @@ import click
 
 from common.causes import cause_of, explain
 from common.errors import UsageError, UserError
+from common.texts import read_text
 from common.units import listed
 from competitions import registry
 from competitions.editions import Edition
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 _FREE_MEMORY_BYTES = 2 << 30
 """Free memory for each grading process. With the real data, no grader in the catalog takes more than half of it."""
-_COMMENT_MARKS = (b"#", b"//")  # lines that begin so are not read
+_COMMENT_MARKS = ("#", "//")  # lines that begin so are not read
 
 
 @dataclass(frozen=True)
@@ -154,11 +155,11 @@ def command(
 def _items(path: Path) -> tuple[dict[int, Line], int]:
     """The lines by number, and how many are unusable."""
     items, failed = {}, 0
-    for number, raw in enumerate(path.read_bytes().splitlines(), 1):
-        if not raw.strip() or raw.lstrip(b"\xef\xbb\xbf \t").startswith(_COMMENT_MARKS):
+    for number, text in enumerate(read_text(path).split("\n"), 1):
+        if not text.strip() or text.lstrip().startswith(_COMMENT_MARKS):
             continue
         try:
-            items[number] = parse_line(raw.decode("utf-8-sig", "replace"))
+            items[number] = parse_line(text)
         except UserError as error:
             click.echo(f"line {number}: {error}", err=True)
             failed += 1

@@ -12,6 +12,7 @@ from typing import Annotated, Any, ClassVar, Self, TypeVar, get_type_hints
 import click
 
 from common.errors import UsageError, UserError
+from common.texts import read_text
 from competitions import registry
 from competitions.editions import EDITIONS, Edition
 from flows.commands.completion import COMPETITIONS, SPLITS
@@ -117,12 +118,9 @@ RAW_DIR = option(
 def _ids_in(path: Path) -> list[str]:
     """The competition ids in a text file. Raises `UsageError` if it cannot be read, or is empty."""
     try:
-        ids = path.read_text("utf-8").split()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is no text"
-        raise UsageError(
-            f"--list {path} cannot be read ({reason}); it must be a text file with one competition id per line"
-        ) from error
+        ids = read_text(path, f"--list {path}").split()
+    except UserError as error:
+        raise UsageError(f"{error}; it must be a text file with one competition id per line") from error
     if not ids:
         raise UsageError(f"--list {path} is empty; it must be a text file with one competition id per line")
     return ids

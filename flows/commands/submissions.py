@@ -15,6 +15,7 @@ from common.errors import UserError, explained, one_line
 from common.locations import local_path
 from common.names import NAME_BYTES, is_text, shown
 from common.plain_json import parse_json
+from common.texts import typed_wrong
 from competitions.editions import Edition
 from storage.store import Store
 
@@ -62,7 +63,7 @@ def parse_line(text: str) -> Line:
         return Line.model_validate(parse_json(text))
     except ValueError as error:
         reason = explained(error) if isinstance(error, ValidationError) else ""
-        problem = "not a JSON object with competition_id and submission_path"
+        problem = f"not a JSON object with competition_id and submission_path{typed_wrong(text)}"
         raise UserError(f"{problem}: {reason}" if reason else problem) from error
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from common.errors import UserError
+from common.texts import read_text
 from flows.commands.answers import answer, say, takes_json
 from flows.commands.options import StoreOptions, takes
 from flows.commands.types import RUN_GROUP
@@ -41,7 +42,10 @@ def command(run_group: str, public_key: Path | None, regrade: bool, storage: Sto
     from storage.runs.folders import no_runs
 
     store = storage.open()
-    key = _read(public_key) if public_key else get_settings().ledger_key.get_secret_value()
+    if public_key is not None:
+        key = read_text(public_key, f"the public key {public_key}")
+    else:
+        key = get_settings().ledger_key.get_secret_value()
     verification = verify_group(store, run_group, key)
     results, manifest, notes = verification.problems, verification.manifest, verification.notes
     unexpected = find_unexpected(store, run_group)
@@ -88,13 +92,6 @@ def command(run_group: str, public_key: Path | None, regrade: bool, storage: Sto
         }
     )
     return 1 if failed or unexpected else 0
-
-
-def _read(public_key: Path) -> str:
-    try:
-        return public_key.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"the public key {public_key} cannot be read: {error}") from error
 
 
 def _grades_that_differ(store: Store, run_group: str) -> Iterator[tuple[str, list[Problem]]]:

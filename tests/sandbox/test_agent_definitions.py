@@ -126,7 +126,8 @@ def test_an_unknown_agent_gets_help(name: str, part: str) -> None:
         ("description: x\nresume: .session\n", "resume: "),
         ("description: x\ncheckpoint_every_seconds: 0\n", "checkpoint_every_seconds: "),
         ("1: 2\n", "field names must be strings"),
-        ("description: \x00\n", "not valid YAML"),
+        ("description: \x01\n", "not valid YAML"),
+        ("description: \x00\n", "has a NUL in line 1"),
     ],
 )
 def test_a_wrong_definition_is_one_clear_line(folder: Path, text: str, part: str) -> None:

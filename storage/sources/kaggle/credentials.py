@@ -11,7 +11,9 @@ from typing import Any
 
 from pydantic import SecretStr
 
-from common.plain_json import parse_json
+from common.errors import UserError
+from common.plain_json import read_json
+from common.texts import read_text
 
 _secrets: set[str] = set()  # global, because every message must redact every credential that was used
 _QUERY = re.compile(r"\?[^\s'\")>]+")  # contains the signature of signed URLs
@@ -31,15 +33,17 @@ def find() -> Credentials | None:
     """The credentials of this environment; None if there are none.
 
     In the order of the official client: the token in KAGGLE_API_TOKEN (or in the file that it names, or in
-    ~/.kaggle/access_token); KAGGLE_USERNAME and KAGGLE_KEY; kaggle.json; the login of `kaggle auth login`.
+    ~/.kaggle/access_token); KAGGLE_USERNAME and KAGGLE_KEY; kaggle.json; the login of `kaggle auth login`. Raises
+    `UserError` for a file with credentials that cannot be read.
     """
     token = _token()
     if token:
         _hide(token)
         return Credentials(token=SecretStr(token))
-    content = _kaggle_json()
-    username = os.environ.get("KAGGLE_USERNAME") or content.get("username")
-    key = os.environ.get("KAGGLE_KEY") or content.get("key")
+    username, key = os.environ.get("KAGGLE_USERNAME"), os.environ.get("KAGGLE_KEY")
+    if not (username and key):
+        content = _kaggle_json()
+        username, key = username or content.get("username"), key or content.get("key")
     if username and key:
         _hide(str(key), base64.b64encode(f"{username}:{key}".encode()).decode())
         return Credentials(username=str(username), key=SecretStr(str(key)))
@@ -71,24 +75,28 @@ def _token() -> str | None:
     try:
         token: str | None = get_access_token_from_env()[0]
     except (OSError, ValueError):
-        # The client first tries the token as a file name, and the error for a long name would contain the token.
-        token = os.environ.get("KAGGLE_API_TOKEN")
-    return token
+        # The client first tries the token as a file name, and the error for a long name would contain the token. It
+        # reads only UTF-8.
+        token = os.environ.get("KAGGLE_API_TOKEN") or read_text(_home() / ".kaggle" / "access_token")
+    return token.strip("\N{ZERO WIDTH NO-BREAK SPACE} \t\r\n\0") if token else None
+
+
+def _home() -> Path:
+    return Path(os.path.expanduser("~"))  # noqa: PTH111  # unlike `Path.home`, no error where there is no home
 
 
 def _kaggle_json() -> dict[str, Any]:
-    home = Path(os.path.expanduser("~"))  # noqa: PTH111  # unlike `Path.home`, no error where there is no home
+    home = _home()
     folders = [
         Path(os.environ["KAGGLE_CONFIG_DIR"]) if os.environ.get("KAGGLE_CONFIG_DIR") else None,
         home / ".kaggle",
         Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config") / "kaggle",
     ]
-    for folder in filter(None, folders):
-        try:
-            content = parse_json((folder / "kaggle.json").read_bytes())
-        except (OSError, ValueError):
-            continue
-        if isinstance(content, dict):
+    for path in (folder / "kaggle.json" for folder in folders if folder):
+        if os.path.isfile(path):  # noqa: PTH113  # unlike `Path.is_file`, no error for a folder that cannot be read
+            content = read_json(path)
+            if not isinstance(content, dict):
+                raise UserError(f"{path} is not what Kaggle's settings page gives: create a token there")
             return content
     return {}
 
