@@ -129,12 +129,13 @@ _CODES: Mapping[str, Kind] = MappingProxyType(
         "AllAccessDisabled": "refused",
         "RequestTimeTooSkewed": "clock",
         **dict.fromkeys(("NoSuchBucket", "NoSuchKey", "NoSuchUpload"), "missing"),
-        **dict.fromkeys(("InvalidBucketName", "InvalidArgument", "InvalidRequest"), "user input"),
+        **dict.fromkeys(("InvalidBucketName", "InvalidArgument", "InvalidRequest", "NotImplemented"), "user input"),
     }
 )
 
 _PASSING_STATUSES = (408, 409, 425, 429)
 """HTTP statuses below 500 after which the same request may succeed."""
+_NOT_IMPLEMENTED = 501
 
 _NUMBERS: Mapping[int, Kind] = MappingProxyType(
     {
@@ -198,7 +199,7 @@ def _of_answer(error: BaseException, service: Kind | None) -> Kind | None:
     reason = getattr(error, "reason", None)  # of urllib
     if isinstance(reason, OSError):
         return kind_of(reason)
-    code, status = _code_and_status(error)
+    code, status = code_and_status(error)
     if code in _CODES:
         return _CODES[code]
     text = str(error)
@@ -210,10 +211,11 @@ def _of_answer(error: BaseException, service: Kind | None) -> Kind | None:
         return "refused"
     if status == 404 and service == "store":
         return "missing"
-    return "user input" if 400 <= status < 500 and status not in _PASSING_STATUSES else None
+    refused = (400 <= status < 500 and status not in _PASSING_STATUSES) or status == _NOT_IMPLEMENTED
+    return "user input" if refused else None
 
 
-def _code_and_status(error: BaseException) -> tuple[str, int]:
+def code_and_status(error: BaseException) -> tuple[str, int]:
     """The server's own code, and the HTTP status, of its answer; empty and 0 without an answer."""
     response: Any = getattr(error, "response", None)
     if isinstance(response, dict):  # botocore

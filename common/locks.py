@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 from collections.abc import Iterator
 from pathlib import Path
+
+from common.errors import UserError
+
+_NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EINVAL}
 
 
 def acquire(path: Path, *, shared: bool = False, wait: bool = False) -> int | None:
@@ -23,6 +28,7 @@ def acquire(path: Path, *, shared: bool = False, wait: bool = False) -> int | No
 
     Raises:
         OSError: the file cannot be opened.
+        UserError: the file system has no locks, such as Lustre without the mount option `flock` and some of FUSE.
     """
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     mode = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
@@ -31,6 +37,14 @@ def acquire(path: Path, *, shared: bool = False, wait: bool = False) -> int | No
     except BlockingIOError:
         os.close(descriptor)
         return None
+    except OSError as error:
+        os.close(descriptor)
+        if error.errno not in _NO_LOCKS:
+            raise
+        raise UserError(
+            f"the file system of {path.parent} has no file locks ({error.strerror}): choose a disk that has them, with "
+            "--store for a store and MLEBENCH_SCRATCH for work directories"
+        ) from None
     except BaseException:
         os.close(descriptor)
         raise

@@ -35,10 +35,12 @@ def create(fs: Any, path: str, content: bytes, local: bool) -> bool:
     except Exception as error:  # stores report an existing file in different ways
         try:
             stored = fs.cat_file(path)
-        except FileNotFoundError:
-            if isinstance(error, FileExistsError):  # it was removed meanwhile
+        except Exception as unreadable:
+            if not isinstance(error, FileExistsError):  # the first answer says more than that to reading
+                raise error from error.__cause__
+            if isinstance(unreadable, FileNotFoundError):  # it was removed meanwhile
                 return False
-            raise error from None
+            raise
         return bool(stored == content)
     return True
 
@@ -59,10 +61,3 @@ def _create_local(path: str, content: bytes) -> None:
     finally:
         with contextlib.suppress(FileNotFoundError):
             draft.unlink()
-
-
-def creates_once(fs: Any, path: str, local: bool) -> bool:
-    """Whether a file that exists cannot be created again; `path` is a probe, which is left behind."""
-    return create(fs, path, f"first {uuid.uuid4()}".encode(), local) and not create(
-        fs, path, f"second {uuid.uuid4()}".encode(), local
-    )

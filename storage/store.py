@@ -14,12 +14,10 @@ locks/<name>/<generation>.json          leases, see storage.lease
 
 from __future__ import annotations
 
-import contextlib
 import fnmatch
 import glob
 import json
 import re
-import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
@@ -32,8 +30,8 @@ from common.errors import UsageError, UserError
 from common.locations import absolute_url, local_path
 from competitions.preparing.archives.listing import files_below
 from storage.dataset import Dataset
-from storage.exclusive import creates_once
-from storage.remote import describe_error, quick_options, remove_from_s3
+from storage.probing import probe
+from storage.remote import describe_error, quick_options
 from storage.writers import MAX_BYTES_IN_FLIGHT, MAX_TRANSFERS, MAX_WHOLE_BYTES, Destination, StoreError, read_whole
 
 VERSION = 1
@@ -120,7 +118,7 @@ class Store:
     def require_usable(
         self, patience: float = OPENING_SECONDS, on_wait: Callable[[str], None] = lambda _: None
     ) -> None:
-        """Write, read and remove a small file, with short timeouts, and note the version in a new store.
+        """Try with small files what is used later, with short timeouts, and note the version in a new store.
 
         After errors that pass, such as one 503, it tries again for `patience` seconds, and calls `on_wait` with what it
         waits for. Raises `StoreError` with the cause, also if a newer version of mlebench has written the store.
@@ -150,24 +148,8 @@ class Store:
         return version
 
     def _probe(self) -> None:
-        fs, root = self.top.fs, self.top.root
-        if not self.top.local:
-            fs, root = fsspec_at(self.root)
-        probe = f"{root}/.probe-{uuid.uuid4().hex}"
-        if self.top.local:
-            if Path(root).is_file():
-                raise StoreError(f"store {self.root} is a file; choose a directory with --store")
-            Path(root).mkdir(parents=True, exist_ok=True)
-        once = creates_once(fs, probe, self.top.local)
-        fs.pipe_file(probe, b"probe")
-        if fs.cat_file(probe) != b"probe":
-            raise StoreError(f"store {self.root}: the content read differs from the content written")
-        fs.rm_file(probe)
-        if not once:
-            raise StoreError(
-                f"store {self.root} creates a file that exists already (it ignores If-None-Match), so two processes "
-                "could do the same work at once; choose another with --store"
-            )
+        fs, path = (self.top.fs, self.top.root) if self.top.local else fsspec_at(self.root)
+        probe(fs, path, self.root, local=self.top.local)
 
     def url(self, *parts: str | int) -> str:
         """The URL of a path below the root."""
@@ -283,13 +265,7 @@ class Store:
 
     def remove(self, url: str) -> None:
         """Remove a file or folder if it exists."""
-        path = self.top.path(self.relative(url))
-        with contextlib.suppress(FileNotFoundError):  # it may have been removed in the meantime
-            if "s3" in self.top.fs.protocol:
-                remove_from_s3(self.top.fs, path)
-            elif self.top.fs.exists(path):
-                self.top.fs.rm(path, recursive=True)
-        self.top.forget(path)
+        self.top.remove(self.relative(url))
 
     def glob(self, pattern: str) -> list[str]:
         """Sorted URLs below the root that match."""

@@ -22,6 +22,7 @@ from common.errors import UserError
 from common.locations import local_path
 from common.syncing import sync_file_system
 from storage.multipart import MultipartWriter, part_size
+from storage.remote import remove_from_s3, set_fsspec_defaults
 
 BLOCK_BYTES = 1 << 20
 MAX_WHOLE_BYTES = 16 << 20
@@ -90,8 +91,6 @@ class Destination:
 
     def __init__(self, url: str, drafts: str = "") -> None:
         import fsspec
-
-        from storage.remote import set_fsspec_defaults
 
         set_fsspec_defaults()
         path = local_path(url)
@@ -187,6 +186,16 @@ class Destination:
         if not _write_new(path, data):
             return self.write(name, [data], md5)
         return _hashed(data, md5)
+
+    def remove(self, name: str) -> None:
+        """Remove a file or folder if it exists."""
+        path = self.path(name)
+        with contextlib.suppress(FileNotFoundError):  # it may have been removed in the meantime
+            if "s3" in self.fs.protocol:
+                remove_from_s3(self.fs, path)
+            elif self.fs.exists(path):
+                self.fs.rm(path, recursive=True)
+        self.forget(path)
 
     def sync(self) -> None:
         """Flush everything that this host has written here to the disk. Object stores need no flush."""

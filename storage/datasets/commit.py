@@ -90,8 +90,7 @@ def read_manifest_of(destination: Destination) -> pa.Table:
 def clear_destination(destination: Destination) -> None:
     """Remove the files of an earlier dataset, so that none of them become part of the new one."""
     for name in (FOLDER, "public", "private"):
-        with contextlib.suppress(FileNotFoundError):
-            destination.fs.rm(destination.path(name), recursive=True)
+        destination.remove(name)
 
 
 def remove_commit_marker(destination: Destination) -> None:

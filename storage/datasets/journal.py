@@ -90,8 +90,7 @@ class Journal:
 
     def clear(self) -> None:
         """Remove the journals of all preparations of this dataset."""
-        with contextlib.suppress(FileNotFoundError):
-            self.destination.fs.rm(self.destination.path(FOLDER), recursive=True)
+        self.destination.remove(FOLDER)
 
     def _sync(self) -> None:
         if self._durable:

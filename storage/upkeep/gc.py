@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, cast
 
+from common.causes import cause_of
 from competitions.editions import EDITIONS, Edition
 from competitions.preparing.archives.listing import sizes_on_disk
 from storage.cache import Cache
@@ -164,7 +165,12 @@ def _uploads(fs: Any, bucket: str, prefix: str) -> Iterator[dict[str, Any]]:
     """All unfinished uploads of objects whose key begins with `prefix`."""
     where: dict[str, str] = {}
     while True:
-        page = fs.call_s3("list_multipart_uploads", Bucket=bucket, Prefix=prefix, **where)
+        try:
+            page = fs.call_s3("list_multipart_uploads", Bucket=bucket, Prefix=prefix, **where)
+        except Exception as error:
+            if cause_of(error).kind == "user input":  # the server has no such listing
+                return
+            raise
         yield from page.get("Uploads", ())
         if not page.get("IsTruncated"):
             return

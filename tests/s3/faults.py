@@ -135,7 +135,7 @@ class FaultProxy:
         if method in ("GET", "HEAD") and re.search(r"[?&](list-type|prefix|delimiter|uploads)\b", path):
             method = "LIST"
         self.requests.append(Request(method, path))
-        late, rule = self.faults.for_request(method, path)
+        late, rule = self.faults.for_request(method, path, head.raw.decode("latin-1"))
         time.sleep(late)
         effect = rule.effect if rule else None
         if rule is not None and effect == "hang":
@@ -145,7 +145,7 @@ class FaultProxy:
         elif effect == "reset":
             raise _reset(exchange.client)
         elif rule is not None and effect == "status":
-            return exchange.refuse(head, int(rule.amount))
+            return exchange.refuse(head, int(rule.amount), rule.code)
         elif effect == "repeat":
             return exchange.twice(head)
         answer = exchange.ask(head)
@@ -261,14 +261,14 @@ class _Exchange:
                 return False
         return not answer.is_last and head.fields.get("connection", "").lower() != "close"
 
-    def refuse(self, head: _Head, code: int) -> bool:
+    def refuse(self, head: _Head, code: int, name: str = "") -> bool:
         """Answer with a status, without the server."""
         if "100-continue" not in head.fields.get("expect", "").lower():
             for _ in head.body_of_request(self.asked):
                 pass
-        name = {503: "SlowDown", 500: "InternalError", 403: "AccessDenied", 404: "NoSuchKey"}.get(code, "Error")
+        name = name or {503: "SlowDown", 500: "InternalError", 403: "AccessDenied", 404: "NoSuchKey"}.get(code, "Error")
         body = f'<?xml version="1.0"?><Error><Code>{name}</Code><Message>made by a rule</Message></Error>'.encode()
-        body = b"" if head.words[0] == "HEAD" else body
+        body = b"" if head.words[0] == "HEAD" or code == 200 else body
         lines = (f"HTTP/1.1 {code} {name}", "Content-Type: application/xml", f"Content-Length: {len(body)}")
         self.client.sendall("\r\n".join((*lines, "Connection: close", "", "")).encode() + body)
         return False

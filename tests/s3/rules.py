@@ -10,12 +10,17 @@ from typing import Literal
 
 ALWAYS = sys.maxsize
 
+_ANY = re.compile("")
+
 Effect = Literal["status", "reset", "lose_answer", "truncate", "hang", "delay", "repeat"]
 
 
 @dataclass
 class Rule:
-    """What happens to which requests. `hits` counts those that it happened to; `amount` is the effect's number."""
+    """What happens to which requests. `hits` counts those that it happened to; `amount` is the effect's number.
+
+    `header` is searched in the lines of the head, `code` is the server's name of the error.
+    """
 
     effect: Effect
     amount: float
@@ -23,6 +28,8 @@ class Rule:
     path: re.Pattern[str]
     nth: int
     times: int
+    header: re.Pattern[str] = _ANY
+    code: str = ""
     seen: int = 0
     hits: int = 0
     released: threading.Event = field(default_factory=threading.Event)
@@ -31,9 +38,9 @@ class Rule:
         """Let go of what hangs, and of what would: held requests are now forwarded (their client may be gone)."""
         self.released.set()
 
-    def takes(self, method: str, path: str) -> bool:
+    def takes(self, method: str, path: str, head: str = "") -> bool:
         """Count a request; true if the effect is for it."""
-        if self.method not in (None, method) or not self.path.search(path):
+        if self.method not in (None, method) or not self.path.search(path) or not self.header.search(head):
             return False
         self.seen += 1
         if self.seen < self.nth or self.hits >= self.times:
@@ -52,6 +59,11 @@ class Faults:
     def status(self, code: int, method: str | None = None, path: str = "", nth: int = 1, times: int = 1) -> Rule:
         """The server answers with a status such as 503 and does nothing."""
         return self._add(Rule("status", code, method, re.compile(path), nth, times))
+
+    def refuse(self, status: int, code: str, method: str | None = None, path: str = "", header: str = "") -> Rule:
+        """The server has no such request: it answers all of them with a status and an error code."""
+        pattern = re.compile(header, re.IGNORECASE | re.MULTILINE)
+        return self._add(Rule("status", status, method, re.compile(path), 1, ALWAYS, pattern, code))
 
     def reset(self, method: str | None = None, path: str = "", nth: int = 1, times: int = 1) -> Rule:
         """The connection is reset before the server has seen the request."""
@@ -89,13 +101,13 @@ class Faults:
             self.rules.append(rule)
         return rule
 
-    def for_request(self, method: str, path: str) -> tuple[float, Rule | None]:
+    def for_request(self, method: str, path: str, head: str = "") -> tuple[float, Rule | None]:
         """The seconds by which a request is late, and what else happens to it."""
         late, chosen = 0.0, None
         with self._lock:
             for rule in self.rules:
                 if rule.effect == "delay":
-                    late += rule.amount if rule.takes(method, path) else 0.0
-                elif chosen is None and rule.takes(method, path):
+                    late += rule.amount if rule.takes(method, path, head) else 0.0
+                elif chosen is None and rule.takes(method, path, head):
                     chosen = rule
         return late, chosen
