@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Iterator
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderResult
 from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
@@ -18,6 +18,9 @@ from common.progress import Event, News, listening
 from common.terminal import clean, raw
 
 _FINAL_STYLES = {"done": "green", "graded": "green", "reused": "cyan", "failed": "red"}
+_OTHER_COLUMNS = 42
+"""Width that names leave to the other columns: a state, a bar, and the beginning of a detail."""
+_END_OF_LABEL = 7
 _ACTIVE_STATES = ("download", "split", "checksum", "running")
 
 
@@ -49,27 +52,44 @@ class Board:
         """Record an event; a listener of `common.progress`."""
         self.take(event)
 
-    def __rich__(self) -> Table:
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield self._table(options.max_width)
+
+    def _table(self, width: int) -> Table:
         with self._lock:
             events = list(self.rows.values())
         final = sum(event.state in _FINAL_STYLES for event in events)
         title = f"{self.title}: {final} of {len(events)} done" if events else self.title
         table = Table(title=title, title_justify="left", title_style="bold", box=None, show_header=False)
         table.padding, table.min_width = (0, 2, 0, 0), len(title) + 2
-        for column in ("", "", "", ""):
-            table.add_column(column, no_wrap=True, overflow="ellipsis")
+        # Only the last column gives way: a table that may narrow all of its columns loses the short ones first.
+        for no_wrap in (True, True, True, False):
+            table.add_column(no_wrap=no_wrap)
+        bar_width = 20 if width >= 100 else 12
+        label_width = max(width - _OTHER_COLUMNS, _END_OF_LABEL + 4)
         # Active rows come first: a terminal shows some forty rows, the benchmark has hundreds.
         events.sort(key=lambda event: (event.state in _FINAL_STYLES, event.state not in _ACTIVE_STATES))
         for event in events[:40]:
             style = _FINAL_STYLES.get(event.state, "yellow" if event.state in _ACTIVE_STATES else "dim")
             seconds = time.monotonic() - self.since[event.row]
-            bar = ProgressBar(event.total, event.done, width=20) if event.total else ""
+            bar = ProgressBar(event.total, event.done, width=bar_width) if event.total else ""
             clock = "" if event.state in _FINAL_STYLES else f"{seconds:.0f} s"
             detail = ", ".join(filter(None, [event.detail, pace(event, self.first.get(event.row), seconds)]))
-            table.add_row(clean(event.row), Text(event.state, style), bar or clock, Text(clean(detail), "dim"))
+            label = Text(shortened(clean(event.row), label_width))
+            detail_text = Text(clean(detail), "dim", no_wrap=True, overflow="ellipsis")
+            table.add_row(label, Text(event.state, style), bar or clock, detail_text)
         if len(events) > 40:
             table.add_row(f"... and {len(events) - 40} more", "", "", "")
         return table
+
+
+def shortened(text: str, width: int) -> str:
+    """A name in at most `width` columns, with its end, which tells the runs of a competition from each other.
+
+    >>> shortened("nfl-player-contact-detection/12", 20)
+    'nfl-player-..tion/12'
+    """
+    return text if len(text) <= width else f"{text[: width - _END_OF_LABEL - 2]}..{text[-_END_OF_LABEL:]}"
 
 
 def pace(event: Event, first: Event | None, seconds: float) -> str:
@@ -99,7 +119,7 @@ def board(title: str) -> Iterator[None]:
     """Show the events of the `with` block: live in a terminal, otherwise as lines on stderr, see `News`."""
     console = Console(file=raw(sys.stderr), highlight=False)  # it moves the cursor
     state = Board(title)
-    if console.is_terminal:
+    if console.is_terminal and not console.is_dumb_terminal:  # where rich would show nothing
         with Live(state, console=console, refresh_per_second=4, transient=True), listening(state.hear):
             yield
         return

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import logging
+import re
+import sys
 
 import pytest
+from rich.console import Console
 
 from common.progress import Event, report
-from flows.watching.board import board
+from competitions import registry
+from flows.watching.board import Board, board
 from flows.watching.event_log import AttemptLog, EventLog
 
 SERVER = "for the store (connection to <Pool object at 0x{address:x}> refused); giving up in {left}"
@@ -61,3 +66,31 @@ def test_a_wait_that_is_over_is_told_and_another_one_is_another(capfd: pytest.Ca
                 waiting("for the Prefect server (refused); giving up in 60 min")
     told = capfd.readouterr().err.splitlines()
     assert told == 2 * ["Prefect: waiting for the Prefect server (refused); giving up in 60 min", "Prefect: goes on"]
+
+
+@pytest.mark.parametrize("width", [40, 80, 200])
+def test_in_a_narrow_terminal_names_states_and_times_stay(width: int) -> None:
+    table = Board("Running")
+    longest = max(registry.list("all"), key=len)
+    for seed in range(12):
+        table.take(Event(f"{longest}/{seed}", "waiting", "for another process (prepare on a-long-name, pid 7)"))
+    table.take(Event(f"{longest}/12", "download", "kaggle", 30_000_000, 90_000_000))
+    table.take(Event("digits/0", "graded", "0.953, gold medal, above the median"))
+    shown = io.StringIO()
+    Console(width=width, file=shown, force_terminal=True, color_system=None).print(table)
+    lines = shown.getvalue().splitlines()
+    assert max(map(len, lines)) <= width
+    assert len(lines) == 15, "a title, and one line for each row"
+    for seed in range(12):
+        assert any(re.search(rf"/{seed} +waiting +\d+ s", line) for line in lines), lines
+    assert any(re.search("/12 +download", line) for line in lines)
+    assert any(line.startswith("digits/0") and "graded" in line for line in lines)
+
+
+def test_a_dumb_terminal_gets_lines(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such as the shell of an editor: it can neither move its cursor nor show colours."""
+    monkeypatch.setenv("TERM", "dumb")
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    with board("prepare"):
+        report("digits", "download", "kaggle")
+    assert capfd.readouterr().err == "digits: download kaggle\n"
