@@ -188,4 +188,4 @@ class TestOpening:
         rule = faulty_s3.faults.status(403, times=ALWAYS)
         with pytest.raises(StoreError, match="AWS_ACCESS_KEY_ID"):
             store.require_usable()
-        assert rule.hits <= 2, "the creation, and the look at what is there"
+        assert rule.hits <= 6, "three creations at once, and for each a look at what is there"
