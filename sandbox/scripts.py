@@ -74,8 +74,6 @@ def problem_of_start(content: bytes, *, executable: bool) -> str | None:
     'begins with #!/usr/bin/env python3, but is not executable, so that bash would run it: chmod +x'
     >>> problem_of_start(b"echo a\n", executable=False)
     """
-    if not content.strip():
-        return "is empty"
     if content.startswith(_BYTE_ORDER_MARKS):
         return _MARKED
     if content.startswith(b"\x7fELF"):

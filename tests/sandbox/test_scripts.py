@@ -25,7 +25,7 @@ STARTS: dict[str, tuple[bytes, int, str | None]] = {
     "UTF-16": ("#!/bin/sh\necho a\n".encode("utf-16"), 0o755, "byte order mark"),
     "UTF-16 without a mark": ("echo a\n".encode("utf-16-le"), 0o755, "no text"),
     "Python that is not executable": (b"#!/usr/bin/env python3\nprint(1)\n", 0o644, r"not executable.*chmod \+x"),
-    "empty": (b"\n", 0o755, "is empty"),
+    "empty": (b"", 0o644, None),
     "a program": (b"\x7fELF\x02\x01", 0o755, "is a program"),
     "Git LFS": (b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 1\n", 0o755, "git lfs pull"),
 }
