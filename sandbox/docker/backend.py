@@ -17,7 +17,7 @@ from common.locks import acquire
 from sandbox.backend import Attachment, Capabilities, RunHandle, RunResult, RunSpec, ServiceAddresses
 from sandbox.definitions import BASE_IMAGE, Agent
 from sandbox.docker import abandoned, network, runs, watch
-from sandbox.docker.containers import ContainerConfig, check_runtime, find_image
+from sandbox.docker.containers import ContainerConfig, check_limits, check_runtime, find_image, user
 from sandbox.docker.engine import connect
 from sandbox.docker.holdings import holdings
 from sandbox.docker.launch import launch
@@ -101,6 +101,7 @@ class DockerBackend(base.SupervisingBackend):
             )
         client = connect()
         check_runtime(client, isolation.runtime)
+        check_limits(client, agent.limits)
         find_image(client, agent.image_name, agent.name)
         find_image(client, BASE_IMAGE, "base")  # the run's forwarder and backstop run in it
         check_count(agent.limits.gpus or 0)
@@ -263,7 +264,8 @@ class DockerBackend(base.SupervisingBackend):
         count, requested = len(spec.allocation.gpus), spec.limits.gpus or 0
         if count != requested:
             raise BackendError(f"run {spec.run_id} has {count} GPUs instead of {requested}")
-        launch(self._client, spec, layout, identity, ContainerConfig(image, self.policy, self.runtime))
+        config = ContainerConfig(image, self.policy, self.runtime, user(self._client))
+        launch(self._client, spec, layout, identity, config)
 
     def _start_proxy(self, layout: control.Layout) -> None:
         if self.policy in network.PROXIED and layout.workdir not in self._proxies:

@@ -34,9 +34,31 @@ reads it, the log preserves the beginning."""
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
-def user() -> tuple[int, int]:
-    """User and group id of the agent."""
-    return (os.getuid(), os.getgid()) if os.getuid() else (UNPRIVILEGED, UNPRIVILEGED)
+def user(client: DockerClient) -> tuple[int, int]:
+    """User and group id of the agent in its container, where it owns the files that this process gives it."""
+    if not os.getuid():
+        return UNPRIVILEGED, UNPRIVILEGED
+    if is_rootless(client):  # which maps this process' user to root, and everybody else to users without files
+        return 0, 0
+    return os.getuid(), os.getgid()
+
+
+def is_rootless(client: DockerClient) -> bool:
+    """Whether the engine runs without root's rights, in a user namespace."""
+    with engine_errors("the engine's options cannot be read"):
+        return "name=rootless" in client.info().get("SecurityOptions", ())
+
+
+def check_limits(client: DockerClient, limits: Limits) -> None:
+    """Raise `BackendError` if the engine cannot enforce the limits, as a rootless one without delegated cgroups."""
+    with engine_errors("the engine's options cannot be read"):
+        info = client.info()
+    needed = {"MemoryLimit": limits.memory_bytes, "PidsLimit": limits.processes}
+    if missing := [name for name, limit in needed.items() if limit and info.get(name) is False]:
+        raise BackendError(
+            f"the Docker engine cannot limit agents ({', '.join(missing)} in docker info): give it cgroup v2 with "
+            "delegation of memory and pids, or use another engine"
+        )
 
 
 def backstop_seconds(limits: Limits) -> int:
@@ -81,6 +103,8 @@ class ContainerConfig:
     policy: Network
     runtime: str | None = None
     """The engine's default if ``None``."""
+    user: tuple[int, int] = (UNPRIVILEGED, UNPRIVILEGED)
+    """User and group id of the agent, see `user`."""
 
 
 def options(
@@ -100,7 +124,7 @@ def options(
     from sandbox.docker import seccomp
 
     image, gpus, limits = config.image, spec.allocation.gpus, spec.limits
-    uid, gid = user()
+    uid, gid = config.user
     image_env = dict(item.partition("=")[::2] for item in image.attrs["Config"].get("Env") or [])
     env = environment(
         spec,
@@ -158,6 +182,7 @@ def options(
         "mounts": mounts,
         "working_dir": str(HOME),
         "init": True,
+        "userns_mode": "host",  # so that the agent owns its files where the engine maps users to others (userns-remap)
         "ulimits": ulimits,
         "shm_size": max(shm, MIB),
         "mem_limit": limits.memory_bytes,

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING
 from sandbox.backend import RunSpec
 from sandbox.definitions import BASE_IMAGE
 from sandbox.docker import backstop, network, runs
-from sandbox.docker.containers import HOME, ContainerConfig, backstop_seconds, find_image, options, user
+from sandbox.docker.containers import HOME, ContainerConfig, backstop_seconds, find_image, options
 from sandbox.docker.engine import engine_errors, parse_time
 from sandbox.errors import BackendError
 from sandbox.host.folder import socket_folder
+from sandbox.scripts import interpreter
 from sandbox.supervision import control
 from sandbox.world.files import copy_data, entries
-from sandbox.world.layout import DESCRIPTION, is_script, lay_out, replace_descriptions
+from sandbox.world.layout import DESCRIPTION, lay_out, replace_descriptions
 
 if TYPE_CHECKING:
     from docker import DockerClient
@@ -41,12 +42,12 @@ def launch(client: DockerClient, spec: RunSpec, layout: control.Layout, identity
     """
     layout.control.mkdir()
     lay_out(spec, layout.home, HOME, with_data=False)
-    _change_owner(layout.home)
+    _change_owner(layout.home, config.user)
     data = _obfuscated_data(spec, layout) if spec.obfuscated else spec.data
     _make_readable(data)
     script = layout.home / "agent" / spec.agent.start
-    shell = [] if is_script(script) else ["sh" if script.read_bytes().startswith(b"#!/bin/sh") else "bash"]
-    command = [*shell, f"{HOME}/agent/{spec.agent.start}", *spec.agent.arguments()]
+    shell = "sh" if script.read_bytes().startswith(b"#!/bin/sh") else "bash"
+    command = [*interpreter(script, shell), f"{HOME}/agent/{spec.agent.start}", *spec.agent.arguments()]
     names = {**spec.labels, "agent": spec.agent.name, "network": config.policy}
     labels = runs.labels_of(spec.run_id, layout.workdir, names)
     control.write(
@@ -57,7 +58,7 @@ def launch(client: DockerClient, spec: RunSpec, layout: control.Layout, identity
     base_image = find_image(client, BASE_IMAGE, "base").id  # not the agent's image, in which any program can differ
     name = runs.name_of(layout.workdir, "run" if spec.obfuscated else spec.run_id)
     sockets = socket_folder(layout.workdir)
-    forwarder = network.start_forwarder(client, name, base_image, "{}:{}".format(*user()), sockets, labels)
+    forwarder = network.start_forwarder(client, name, base_image, "{}:{}".format(*config.user), sockets, labels)
     with engine_errors(f"run {spec.run_id} cannot be started"):
         container = client.containers.create(
             name=name,
@@ -84,9 +85,9 @@ def _obfuscated_data(spec: RunSpec, layout: control.Layout) -> Path:
     return target
 
 
-def _change_owner(home: Path) -> None:
+def _change_owner(home: Path, user: tuple[int, int]) -> None:
     """Make the agent's user the owner of its home, except for the mount points, which it can only read."""
-    uid, gid = user()
+    uid, gid = user
     if os.getuid():
         return
     for path in [home, *home.rglob("*")]:

@@ -74,6 +74,7 @@ def start_forwarder(
                 Mount("/sockets", str(sockets), type="bind", read_only=True),
                 Mount("/forward.py", str(script), type="bind", read_only=True),
             ],
+            userns_mode="host",
             network_mode="none",
             hostname=HOSTNAME,
             use_config_proxy=False,

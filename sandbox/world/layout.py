@@ -14,6 +14,7 @@ from pathlib import Path, PurePath
 from common import trees
 from sandbox.backend import RunSpec
 from sandbox.errors import BackendError
+from sandbox.scripts import interpreter
 from sandbox.world import quota
 from sandbox.world.checkpoint import unpack
 from sandbox.world.files import copy_data
@@ -171,12 +172,6 @@ def _number(value: float) -> str:
 
 def start_command(spec: RunSpec, home: Path, agent_home: PurePath | None = None) -> list[str]:
     """The command that starts the agent: its start file if that is executable, else bash (sh where there is none)."""
-    start = str((agent_home or home) / "agent" / spec.agent.start)
-    if is_script(home / "agent" / spec.agent.start):
-        return [start, *spec.agent.arguments()]
-    return [shutil.which("bash") or "/bin/sh", start, *spec.agent.arguments()]
-
-
-def is_script(path: Path) -> bool:
-    """Whether the kernel can execute the file: it is executable and names its interpreter."""
-    return os.access(path, os.X_OK) and path.read_bytes()[:2] == b"#!"
+    script = Path("agent", spec.agent.start)
+    shell = shutil.which("bash") or "/bin/sh"
+    return [*interpreter(home / script, shell), str((agent_home or home) / script), *spec.agent.arguments()]
