@@ -213,10 +213,7 @@ class Agent(BaseModel):
         return name != self.start and ABOUT.fullmatch(name) is not None
 
     def fingerprint(self) -> str:
-        """SHA-256 (hex) of the variant and of the files' names, executable bits and contents; part of cache keys.
-
-        Raises `AgentError` for a script that Linux cannot run, and for a file that Git LFS has not fetched.
-        """
+        """SHA-256 (hex) of the variant and of the files' names, executable bits and contents; part of cache keys."""
         digest = hashlib.sha256(self.variant.encode() if self.variant else b"")
         for relative in self.files():
             content = hashlib.sha256()

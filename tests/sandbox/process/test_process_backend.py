@@ -82,7 +82,8 @@ def test_a_crash_keeps_what_there_is(run: Callable, script: str, code: int, mess
 def test_a_start_file_that_cannot_be_executed_is_a_crash(
     backend: ProcessBackend, make_spec: Callable[..., RunSpec], make_agent: Callable[..., Agent]
 ) -> None:
-    agent = make_agent("#!/no/such/interpreter\n")
+    agent = make_agent("")
+    (agent.folder / "start.sh").write_text("#!/no/such/interpreter\n")
     (agent.folder / "start.sh").chmod(0o755)
     result = backend.wait(backend.start(make_spec("", agent=agent)))
     assert (result.status, result.exit_code) == ("crashed", 127)
