@@ -29,7 +29,7 @@ def first_record(download: Download, name: str) -> Record:
 
 
 def _first_record(download: Download, name: str) -> Record:
-    for _, file in download.container.stream([name]):
+    for _, file in download.stream([name]):
         text, reader = "", io.TextIOWrapper(file, "utf-8")
         while len(text) < _MAX_RECORD_CHARACTERS and (chunk := reader.read(_CHUNK_CHARACTERS)):
             text += chunk

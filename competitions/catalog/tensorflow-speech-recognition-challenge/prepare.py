@@ -50,7 +50,7 @@ def kaggles_task(archive: Download, clips: pd.DataFrame, out: Preparation) -> tu
     commands, other_words = (test[test["label"].isin(COMMANDS) == is_command] for is_command in (True, False))
     count = max(round(len(commands) / len(COMMANDS)), 1)
     other_words = other_words.sample(min(count, len(other_words)), random_state=0).assign(label=UNKNOWN)
-    recordings = {name: file.read() for name, file in archive.container.stream(clips.loc[noise, "name"])}
+    recordings = {name: file.read() for name, file in archive.stream(clips.loc[noise, "name"])}
     train_recordings, silent = cut(dict(sorted(recordings.items())), count)
     for name, data in train_recordings.items():
         out.public.content(name, content_of(data))

@@ -22,12 +22,12 @@ from typing import IO, Any, Protocol
 
 from common.locations import local_path
 from competitions.errors import DownloadError
+from competitions.preparing.archives.formats import HEAD_BYTES, recognised
 from competitions.preparing.archives.listing import files_below
 from competitions.preparing.archives.reading import damaged, reader
 from competitions.preparing.archives.window import Window
-from competitions.preparing.archives.zips import ZipContainer
+from competitions.preparing.archives.zips import NotAZip, ZipContainer
 
-ARCHIVE_SUFFIXES = (".zip", ".7z", ".tar", ".tar.gz", ".tgz")
 _BLOCK = 1 << 20
 IN_MEMORY = 64 << 20
 """A compressed nested archive, or a file of a sequential archive, with at most as many bytes is kept in memory."""
@@ -105,9 +105,9 @@ class RemoteDirectory(_Base):
 class TarContainer(_Base):
     """A tar archive. It is scanned once. A compressed archive can only be read from front to back."""
 
-    def __init__(self, opener: Any, label: str) -> None:
+    def __init__(self, opener: Any, label: str, *, compressed: bool = False) -> None:
         self.opener, self.label = opener, label
-        self.random_access = not label.endswith((".gz", ".tgz"))
+        self.random_access = not compressed
         self._lock = threading.Lock()
         self._starts: dict[str, int] = {}
         self.most: int | None = None
@@ -291,9 +291,9 @@ class _Forward(io.RawIOBase):
 
 
 def open_container(location: str) -> Container:
-    """Open the container at a local path or fsspec URL: a directory, or an archive recognised by its suffix.
+    """Open the container at a local path or fsspec URL: a directory, or an archive whatever its name says.
 
-    Raises `DownloadError` if it does not exist or the archive is damaged.
+    Raises `DownloadError` if it does not exist, is no archive, or is damaged.
     """
     local = local_path(location)
     if local is None:
@@ -309,20 +309,33 @@ def open_container(location: str) -> Container:
         # Imported here, because it imports fsspec.
         from competitions.preparing.archives.readahead import ReadAhead
 
-        return open_archive(
+        return _open_any(
             path, lambda: reader(fs.open(path, "rb", block_size=4 * _BLOCK, cache_type=ReadAhead.name), path)
         )
     if local.is_dir():
         return DirectoryContainer(local)
     if not local.is_file():
         raise DownloadError(f"{local} does not exist; download the competition first")
-    return open_archive(str(local), lambda: local.open("rb"))
+    return _open_any(str(local), lambda: local.open("rb"))
 
 
-def open_archive(label: str, opener: Any) -> Container:
-    """The container in the archive that `opener` opens; its format is recognised by the suffix of `label`."""
-    if label.endswith(".7z"):
+def _open_any(label: str, opener: Any) -> Container:
+    """The container in an archive whose name may say another format than it has."""
+    if label.lower().endswith(".zip"):
+        with contextlib.suppress(NotAZip):
+            archive = ZipContainer(opener(), label)
+            if archive.begins:  # another archive may end with one
+                return archive
+    with opener() as stream:
+        suffix = recognised(stream.read(HEAD_BYTES), label)
+    return open_archive(label, opener, suffix)
+
+
+def open_archive(label: str, opener: Any, suffix: str = "") -> Container:
+    """The container in the archive that `opener` opens; its format is that of `suffix`, by default that of `label`."""
+    suffix = (suffix or label).lower()
+    if suffix.endswith(".7z"):
         return SevenZipContainer(opener, label)
-    if label.endswith((".tar", ".tar.gz", ".tgz")):
-        return TarContainer(opener, label)
+    if suffix.endswith((".tar", ".tar.gz", ".tgz")):
+        return TarContainer(opener, label, compressed=not suffix.endswith(".tar"))
     return ZipContainer(opener(), label)

@@ -73,8 +73,10 @@ def reader(stream: IO[bytes], label: str) -> IO[bytes]:
     return remote_reader
 
 
-def damaged(message: str, error: BaseException, stream: Any = None) -> NoReturn:
-    """Raise `DownloadError` for an error of an archive's format, or the error of reading that caused it."""
+def damaged(
+    message: str, error: BaseException, stream: Any = None, *, kind: type[DownloadError] = DownloadError
+) -> NoReturn:
+    """Raise an error of this `kind` for an error of an archive's format, or the error of reading that caused it."""
     failure = getattr(stream, "failure", None)
     cause: BaseException | None = error
     while failure is None and cause is not None:
@@ -83,4 +85,4 @@ def damaged(message: str, error: BaseException, stream: Any = None) -> NoReturn:
         cause = cause.__cause__ or cause.__context__
     if failure is not None:
         raise failure
-    raise DownloadError(message) from error
+    raise kind(message) from error

@@ -15,6 +15,10 @@ _ZIP64 = 0xFFFFFFFF
 _UTF8 = 0x800
 
 
+class UnsupportedZip(zipfile.BadZipFile):
+    """A whole archive that this module cannot read; the text says what it is, and what to do."""
+
+
 class Entry(NamedTuple):
     """One member: offset of its local header, sizes, CRC, compression method, flags."""
 
@@ -54,6 +58,13 @@ def read_directory(stream: IO[bytes]) -> dict[str, Entry]:
     prefix_size = end[module._ECD_LOCATION] - size - offset  # bytes that precede the archive in the file
     if end[module._ECD_SIGNATURE] == module.stringEndArchive64:
         prefix_size -= module.sizeEndCentDir64 + module.sizeEndCentDir64Locator
+    if end[module._ECD_DISK_NUMBER]:
+        raise UnsupportedZip("is one part of an archive in several: join them with `zip -s 0 PART.zip --out WHOLE.zip`")
+    if prefix_size and prefix_size % (_ZIP64 + 1) == 0:
+        raise UnsupportedZip(
+            "was packed by the Finder of macOS, which writes no valid archives of more than 4 GiB: pack it with "
+            "`zip -r`, or put the unpacked folder there"
+        )
     if offset + prefix_size < 0:
         raise zipfile.BadZipFile("Bad offset for central directory")
     stream.seek(offset + prefix_size)
@@ -90,6 +101,8 @@ def _entries(data: bytes, prefix_size: int, expected: int) -> dict[str, Entry]:
     # A flipped bit in a length can hide entries. Archives without zip64 store the count modulo 65,536.
     if position != len(data) or (count - expected) % 65536:
         raise zipfile.BadZipFile(f"Corrupt central directory: {count} entries of {expected}")
+    if b"\\" in data and not any("/" in name for name in entries):  # some programs for Windows write such names
+        return {name.replace("\\", "/"): entry for name, entry in entries.items()}
     return entries
 
 

@@ -13,6 +13,7 @@ import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
 from functools import cached_property
+from itertools import islice
 from typing import IO, Any
 
 from isal import isal_zlib
@@ -20,7 +21,7 @@ from isal import isal_zlib
 from competitions.errors import DownloadError
 from competitions.preparing.archives.reading import damaged
 from competitions.preparing.archives.window import Window, place_of
-from competitions.preparing.archives.zipdirectory import Entry, ZipReader
+from competitions.preparing.archives.zipdirectory import Entry, UnsupportedZip, ZipReader
 
 Buffer = bytes | memoryview
 _BLOCK = 1 << 20
@@ -34,6 +35,10 @@ _ENCRYPTED_FLAG = 1  # in the flags
 _EXTRA_FIELD_BYTES = 64  # read for the extra field after the name; a longer field costs a second read
 
 
+class NotAZip(DownloadError):
+    """The bytes are not those of a whole zip archive."""
+
+
 class ZipContainer:
     """A zip archive over a seekable stream."""
 
@@ -42,14 +47,22 @@ class ZipContainer:
     def __init__(self, stream: IO[bytes], label: str) -> None:
         try:
             self.zip = ZipReader(stream)
+        except UnsupportedZip as error:
+            raise DownloadError(f"{label} {error}") from error
         except (zipfile.BadZipFile, EOFError) as error:
-            damaged(f"{label} is not a complete zip archive ({error}); download it again", error, stream)
+            message = f"{label} is not a complete zip archive ({error}); download it again"
+            damaged(message, error, stream, kind=NotAZip)
         self.label = label
         self._place = place_of(stream)
 
     @cached_property
     def sizes(self) -> dict[str, int]:
         return {name: entry.size for name, entry in self.zip.entries.items() if not name.endswith("/")}
+
+    @property
+    def begins(self) -> bool:
+        """Whether the first file begins where the archive does, so that nothing precedes it."""
+        return all(entry.offset == 0 for entry in islice(self.zip.entries.values(), 1))
 
     @property
     def on_disk(self) -> bool:
@@ -59,7 +72,7 @@ class ZipContainer:
     def open(self, name: str) -> IO[bytes]:
         entry = self.zip.entries[name]
         if entry.method not in _METHODS or entry.flags & _ENCRYPTED_FLAG:
-            return self.zip.open(name)
+            return self._open_otherwise(name, entry)
         stream: IO[bytes] = io.BufferedReader(_MemberStream(self, name, entry), min(_BLOCK, max(entry.size, 1 << 13)))
         return stream
 
@@ -67,6 +80,18 @@ class ZipContainer:
         for name in names:
             with self.open(name) as file:
                 yield name, file
+
+    def _open_otherwise(self, name: str, entry: Entry) -> IO[bytes]:
+        """Open a member that is encrypted, or has a compression that `zipfile` may know."""
+        if entry.flags & _ENCRYPTED_FLAG:
+            raise DownloadError(f"{self.label}: {name} is encrypted; unpack it with its password, and pack it without")
+        try:
+            return self.zip.open(name)
+        except NotImplementedError as error:
+            raise DownloadError(
+                f"{self.label}: {name} cannot be read ({error}); unpack it, and pack it with "
+                "another program, such as 7-Zip or `zip`"
+            ) from error
 
     def entry(self, name: str) -> Entry:
         """The entry in the directory: compression, CRC, sizes."""
@@ -76,7 +101,7 @@ class ZipContainer:
         """All bytes of a small member, checked against its CRC. Raises `DownloadError` if they are damaged."""
         entry = self.zip.entries[name]
         if entry.method not in _METHODS or entry.flags & _ENCRYPTED_FLAG:
-            with self.zip.open(name) as file:
+            with self._open_otherwise(name, entry) as file:
                 return file.read()
         return bytes(self._content(name, entry, self._read_stored(name, entry)))
 
@@ -156,7 +181,10 @@ class ZipContainer:
         if magic != b"PK\3\4":
             raise DownloadError(f"{self.label}: {name} is damaged (no header); download it again")
         name_end = _HEADER_BYTES + int(length)
-        if name.isascii() and block[_HEADER_BYTES:name_end] != name.encode():
+        if name.isascii() and name.encode() not in (
+            stored := block[_HEADER_BYTES:name_end],
+            stored.replace(b"\\", b"/"),
+        ):
             raise DownloadError(f"{self.label}: {name} has another name in its header; download it again")
         return name_end + int(extra)
 
