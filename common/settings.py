@@ -92,7 +92,9 @@ class Settings(BaseSettings):
         default_factory=lambda: (_home() / ".local" / "share" / "mlebench").as_uri(),
         description="Root of everything: a directory, or an S3 bucket such as s3://bucket/prefix.",
     )
-    raw_dir: PathOrNone = Field(default=None, description="Directory of already downloaded <id>.zip files.")
+    raw_dir: PathOrNone = Field(
+        default=None, description="Directory of downloads: <id>.zip files, or folders <id>/ with their content."
+    )
     scratch: OnePath = Field(
         default_factory=lambda: _home() / ".cache" / "mlebench",
         description="Local directory for running agents and for copies of prepared data.",
@@ -114,6 +116,9 @@ class Settings(BaseSettings):
     params: PathOrNone = Field(
         default=None,
         description="JSON file {id: {parameter: value}} that overrides the `params` of competitions, for miniatures.",
+    )
+    space_check: bool = Field(
+        default=True, description="Whether to prepare only what is likely to fit on the disk of the store."
     )
     network_timeout: Seconds = Field(
         default=60.0, gt=0, description="Seconds without data after which a connection to Kaggle is closed and resumed."

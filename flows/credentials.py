@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Iterable
 from urllib.parse import urlsplit
@@ -10,14 +9,10 @@ from urllib.parse import urlsplit
 from common.errors import UserError
 from common.settings import Settings
 from common.units import counted
-from competitions import registry
 from sandbox import backends, secrets
 from sandbox.definitions import Agent
-from storage.dataset import Dataset
-from storage.sources.acquire import has_archive, recorded
-from storage.store import Store
 from tasks.wiring.attempts import attempts_of, finished_run
-from tasks.wiring.context import RunContext, archive_needed, download_source
+from tasks.wiring.context import RunContext
 
 _HOSTS_WITH_KEYS = ("api.openai.com", "api.anthropic.com", "generativelanguage.googleapis.com")
 """Hosts of providers that need an API key."""
@@ -68,45 +63,8 @@ def _require_models(agent: Agent, settings: Settings, reachable: bool) -> None:
             )
 
 
-def without_credentials(
-    store: Store, datasets: Iterable[Dataset], raw_dir: str | None, *, renew: bool = False
-) -> list[str]:
-    """The competitions that have to be downloaded from Kaggle, if there are no credentials for that; otherwise none.
-
-    Raises `UserError` if there are some, and the credentials cannot be read.
-    """
-    if raw_dir is not None:
-        return []
-    missing: list[str] = []
-    unreadable: UserError | None = None
-    for dataset in datasets:
-        # A damaged record or competition fails its own step only, which reports it.
-        with contextlib.suppress(Exception):
-            if registry.get(dataset.competition_id).facts.source == "kaggle":
-                try:
-                    logged_in = _logged_in()
-                except UserError as error:
-                    logged_in, unreadable = False, error
-                if not logged_in and _is_to_be_downloaded(store, dataset, renew):
-                    missing.append(dataset.competition_id)
-    if missing and unreadable:
-        raise unreadable
-    return missing
-
-
-def require_downloads(store: Store, datasets: list[Dataset], raw_dir: str | None, *, renew: bool = False) -> None:
-    """Check that there are Kaggle credentials, unless some of the datasets need no download.
-
-    Raises:
-        UserError: all of the competitions have to be downloaded; the message names the remedies.
-    """
-    missing = without_credentials(store, datasets, raw_dir, renew=renew)
-    if missing and len(missing) == len(datasets):
-        raise no_credentials(missing)
-
-
-def no_credentials(missing: list[str]) -> UserError:
-    """The error about competitions that cannot be downloaded."""
+def no_credentials(missing: Iterable[str]) -> UserError:
+    """The error about competitions that would have to be downloaded from Kaggle."""
     from storage.sources.kaggle.errors import CREDENTIALS
 
     names = sorted(set(missing))  # both editions of a competition share a download
@@ -117,17 +75,8 @@ def no_credentials(missing: list[str]) -> UserError:
     )
 
 
-def _logged_in() -> bool:
+def logged_in() -> bool:
+    """Whether this machine has credentials for Kaggle."""
     from storage.sources.kaggle import credentials
 
     return credentials.find() is not None
-
-
-def _is_to_be_downloaded(store: Store, dataset: Dataset, renew: bool) -> bool:
-    if not archive_needed(store, dataset, renew=renew):
-        return False
-    competition = registry.get(dataset.competition_id)
-    record = recorded(store, competition, download_source(dataset.competition_id))
-    if record is not None:
-        return not has_archive(store, competition, record)
-    return not store.exists(store.raw(dataset.competition_id))  # a killed process may have left one

@@ -19,7 +19,8 @@ from flows.credentials import require_agent_credentials
 from flows.evaluate import add_all, evaluate, finish_runs
 from flows.fleet.pool import PoolAttempts
 from flows.fleet.queues import Priority
-from flows.prepare import Preparing, prepare, prepare_each
+from flows.prepare import prepare, prepare_each
+from flows.preparing import Preparing
 from flows.watching.event_log import logging_events
 from flows.watching.naming import request_name
 from flows.watching.outcome import Outcome, PartlyFailed, show_outcomes

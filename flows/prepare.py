@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Any
@@ -16,16 +16,15 @@ from common import progress
 from common.causes import retrying
 from common.settings import get_settings
 from competitions.editions import Choice, chosen
-from flows.credentials import no_credentials, without_credentials
+from flows.preparing import Outlook, Preparing
 from flows.watching.naming import parameters, selection_name
 from flows.watching.outcome import Outcome, capture_errors, finish, outcome_of
-from storage.dataset import Dataset
 from storage.datasets.prepared import left_out_of
 from storage.store import OPENING_SECONDS
-from tasks.checksum import checksum
+from tasks.checksum import checksum, discard
 from tasks.download import download
 from tasks.split import split
-from tasks.wiring.context import already_prepared, open_store
+from tasks.wiring.context import open_store
 from tasks.wiring.dask_workers import Workers
 from tasks.wiring.prefect_server import wait_for_server
 
@@ -33,19 +32,6 @@ from tasks.wiring.prefect_server import wait_for_server
 def _name() -> str:
     given = parameters()
     return f"prepare {selection_name(given['competition_ids'])} {given['edition']}"
-
-
-@dataclass(frozen=True)
-class Preparing:
-    """The competitions to prepare, and the options."""
-
-    competition_ids: list[str]
-    store: str
-    edition: Choice = "v1"
-    raw_dir: str | None = None
-    keep_raw: bool = False
-    skip_verification: bool = False
-    renew: bool = False
 
 
 @flow(name="prepare", flow_run_name=_name)
@@ -93,23 +79,19 @@ def prepare_each(
         progress.report(outcome.what, outcome.result, outcome.message)
         on_end(outcome)
 
-    editions = chosen(what.edition)
-    datasets = [Dataset(edition, name) for name in what.competition_ids for edition in editions]
-    refused = without_credentials(store, datasets, what.raw_dir, renew=what.renew)
-    if refused and len(refused) == len(datasets):
-        raise no_credentials(refused)
+    outlook = Outlook.of(store, what)
+    outlook.require_some(what.raw_dir, of_all=True)
     todo = []
-    for name in what.competition_ids:
+    for name, state in outlook.states.items():
         failed: dict[str, Outcome] = {}
-        done = False
         with capture_errors(name, failed):
-            if name in refused:
-                raise no_credentials([name])
-            options: dict[str, Any] = {"verified": not what.skip_verification, "renew": what.renew}
-            done = all(already_prepared(store, Dataset(edition, name), what.raw_dir, **options) for edition in editions)
+            if isinstance(state, Exception):
+                raise state
+            if name in outlook.refused:
+                raise outlook.refused[name]
         if failed:
             end(failed[name])
-        elif done:
+        elif state == "prepared":
             end(Outcome(name, "reused", "prepared already"))
         else:
             progress.report(name, "queued")
@@ -163,4 +145,6 @@ def _submit(name: str, preparing: Preparing, store: str, workers: Workers) -> li
         chain.append(key)
         if verify:
             chain.append(checksum.submit(name, store, edition, key, preparing.keep_raw, return_state=False))
+        elif not preparing.keep_raw:
+            chain.append(discard.submit(name, store, return_state=False, wait_for=[key]))
     return chain

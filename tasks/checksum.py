@@ -14,7 +14,6 @@ from storage.datasets.verify import check_dataset, is_verified
 from storage.lease import download_lease, lease, prepare_lease
 from storage.sources.acquire import discard_archive
 from storage.sources.archive_references import referencing_editions
-from storage.store import Store
 from tasks.wiring.context import open_store
 from tasks.wiring.prefect_tasks import retry_options, while_stored
 
@@ -45,16 +44,20 @@ def verify_checksums(competition_id: str, store_url: str, edition: Edition, key:
     store, dataset = open_store(store_url), Dataset(edition, competition_id, key)
     compared = check_dataset(store, dataset, registry.get(competition_id))
     if not keep_raw:
-        _discard_archive(store, dataset)
+        discard_unused(competition_id, store_url)
     return compared
 
 
-def _discard_archive(store: Store, dataset: Dataset) -> None:
+def discard_unused(competition_id: str, store_url: str) -> None:
     """Remove the archive, unless another process uses it or will use it; that process will remove it."""
-    name = dataset.competition_id
+    store, name = open_store(store_url), competition_id
     with contextlib.ExitStack() as leases:
         for lease_name in (download_lease(name), *(prepare_lease(Dataset(edition, name)) for edition in EDITIONS)):
             if leases.enter_context(lease(store, lease_name, wait=False)) is None:
                 return
         if not referencing_editions(store, name):
             discard_archive(store, name)
+
+
+discard = task(name="discard", task_run_name="discard {competition_id}", **retry_options())(discard_unused)
+"""`discard_unused` as a step of the flow, for datasets that are not verified."""

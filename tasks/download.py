@@ -14,9 +14,9 @@ from competitions import registry
 from competitions.editions import Edition
 from storage.dataset import Dataset
 from storage.lease import download_lease, lease
-from storage.sources.acquire import acquire, recorded
+from storage.sources.acquire import acquire
 from storage.sources.archive_references import reference_archive
-from tasks.wiring.context import archive_needed, download_source, open_store
+from tasks.wiring.context import data_for, download_source, open_store
 from tasks.wiring.host import slot
 from tasks.wiring.prefect_tasks import retry_options
 
@@ -43,15 +43,16 @@ def download_archive(
         competition = registry.get(competition_id)
         source = download_source(competition_id, raw_dir)
         progress.report(competition_id, "download", source.name)
-        existing_record = recorded(store, competition, source)
         dataset = Dataset(edition, competition_id)
-        if existing_record is not None and not archive_needed(store, dataset, raw_dir, renew=renew):
-            return existing_record["hash"]
+        data = data_for(store, dataset, raw_dir, renew=renew)
+        if data.state in ("prepared", "made"):
+            return data.download
         record = acquire(
             store,
             competition,
             source,
             verify=verify,
+            renew=renew,
             on_progress=lambda step: progress.report(competition_id, "download", step),
             patience=get_settings().patience,
         )

@@ -26,6 +26,7 @@ from storage.datasets.materialise import Progress, materialise
 from storage.datasets.reuse import difference
 from storage.datasets.uses import use
 from storage.lease import lease, prepare_lease
+from storage.sources.acquire import has_download, recorded_md5
 from storage.sources.archive_references import release_archive
 from storage.store import Store
 from tasks.wiring.artifacts import show_progress, update_progress
@@ -121,7 +122,7 @@ def split_dataset(
         job = _job(store, target, recipe)
         existing = find(store, target)
         if current.dataset is not None and state == "other code" and existing is None:
-            if not store.exists(store.raw(competition_id)):
+            if not has_download(store, registry.get(competition_id), download_hash):
                 tell(f"{dataset}: made by other code and used as it is, because the store does not have its download")
                 release_archive(store, dataset)
                 return str(current.dataset.key)
@@ -147,6 +148,7 @@ def split_dataset(
 
 
 def _job(store: Store, target: Dataset, recipe: Recipe) -> Job:
+    md5 = registry.get(target.competition_id).facts.checksums.download
     return Job(
         target.competition_id,
         raw=store.raw(target.competition_id),
@@ -156,6 +158,7 @@ def _job(store: Store, target: Dataset, recipe: Recipe) -> Job:
         key=str(target.key),
         recipe=recipe,
         code=_code(target.competition_id),
+        published=md5 is not None and recorded_md5(store, target.competition_id) == md5,
     )
 
 

@@ -14,6 +14,7 @@ from common.plain_json import parse_json
 from common.units import counted
 from competitions import registry
 from competitions.editions import Edition
+from competitions.errors import DownloadError
 from flows.commands.answers import answer, say, takes_json
 from flows.commands.options import EDITION, IDS, Selection, takes
 
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 @click.option(
     "--raw-dir",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="A directory of downloaded <id>.zip files. Default: MLEBENCH_RAW_DIR.",
+    help="A directory of downloads: <id>.zip files, or folders <id>/ with their content. Default: MLEBENCH_RAW_DIR.",
 )
 @click.option(
     "--prepared",
@@ -92,17 +93,18 @@ def _show(competition_id: str, result: Result) -> bool:
 def _download(competition: Competition, raw_dir: Path | None) -> Path | None:
     """The path of the download; None if the competition is bundled."""
     from common.settings import get_settings
+    from storage.sources.local import Local
 
     if competition.facts.source == "bundled":
         return None
+    remedy = "name it with --raw FILE or --raw-dir DIR, or a prepared dataset with --prepared DIR"
     folder = raw_dir or get_settings().raw_dir
-    path = folder.expanduser() / f"{competition.id}.zip" if folder else None
-    if path is None or not path.is_file():
-        problem = f"{path} does not exist" if path else f"{competition.id} needs its download"
-        raise UserError(
-            f"{problem}; name it with --raw FILE or --raw-dir DIR, or a prepared dataset with --prepared DIR"
-        )
-    return path
+    if folder is None:
+        raise UserError(f"{competition.id} needs its download; {remedy}")
+    try:
+        return Local(folder).fetch(competition, folder)
+    except DownloadError as error:
+        raise UserError(f"{error}, or {remedy}") from error
 
 
 def _parameters(text: str | None) -> dict[str, Any] | None:

@@ -23,7 +23,11 @@ _STYLES = {"ok": "green", "warn": "yellow", "fail": "bold red"}
 
 @click.command("doctor")
 @takes(selection=Selection)
-@click.option("--raw-dir", type=click.Path(path_type=Path), help="A directory of already downloaded <id>.zip files.")
+@click.option(
+    "--raw-dir",
+    type=click.Path(path_type=Path),
+    help="A directory of downloads: <id>.zip files, or folders <id>/ with their content.",
+)
 @click.option(
     "--fix",
     is_flag=True,
@@ -49,10 +53,16 @@ def command(
     """
     from common.settings import get_settings
     from flows.diagnosis import health, leftovers, server, workers
+    from flows.preparing import Preparing
 
     ids = (selection or replace(selection, lite=True)).ids()
     store, settings = storage.open(), get_settings()
     raw = raw_directory(raw_dir)
+
+    def unprepared() -> list[str]:
+        states = Preparing(ids, store.root, raw_dir=raw).states(store)
+        return [name for name, state in states.items() if state not in ("prepared", "made")]
+
     silence = None if silent_for is None else timedelta(seconds=silent_for)
     findings = [
         finding
@@ -60,10 +70,10 @@ def command(
             ("versions", health.check_versions),
             ("store", lambda: health.check_store(store)),
             ("datasets", lambda: health.check_datasets(store, ids)),
-            ("disk", lambda: health.check_disk(store, ids)),
+            ("disk", lambda: health.check_disk(store, ids, raw)),
             ("scratch", lambda: health.check_scratch(settings)),
             ("memory", lambda: health.check_memory(settings.agents)),
-            ("kaggle", lambda: health.check_access(ids, raw, settings.network_timeout)),
+            ("kaggle", lambda: health.check_access(unprepared(), raw, settings.network_timeout)),
             ("dask", lambda: health.check_dask(settings)),
             ("prefect", server.check_prefect),
             ("docker", health.check_docker),

@@ -111,7 +111,7 @@ LEADERBOARD = option(
 RAW_DIR = option(
     "--raw-dir",
     type=click.Path(path_type=Path),
-    help="A directory of already downloaded <id>.zip files. Default: MLEBENCH_RAW_DIR.",
+    help="A directory of downloads: <id>.zip files, or folders <id>/ with their content. Default: MLEBENCH_RAW_DIR.",
 )
 
 
@@ -251,6 +251,18 @@ class PreparationOptions:
         bool,
         option("--skip-verification", is_flag=True, help="Do not compare prepared files with the published checksums."),
     ] = False
+    skip_space_check: Annotated[
+        bool,
+        option("--skip-space-check", is_flag=True, help="Also prepare what seems not to fit on the disk of the store."),
+    ] = False
+
+    def apply(self) -> None:
+        """Apply the options that override settings, to this process and those that it starts."""
+        if self.skip_space_check:
+            from common.settings import get_settings
+
+            os.environ["MLEBENCH_SPACE_CHECK"] = "false"
+            get_settings.cache_clear()
 
 
 @dataclass(frozen=True)
@@ -273,12 +285,13 @@ def create_folder(template: Path, folder: Path, ignored: Iterable[str]) -> None:
 
 
 def raw_directory(raw_dir: Path | None) -> str | None:
-    """The directory of downloads from the option or the settings, as text for the parameters of a flow."""
+    """The directory of downloads from the option or the settings, as text for the parameters of a flow.
+
+    It need not exist: what is prepared needs no download.
+    """
     from common.settings import get_settings
 
     directory = raw_dir or get_settings().raw_dir
-    if directory and not directory.expanduser().is_dir():
-        raise UsageError(f"--raw-dir {directory} is not a directory")
     return str(directory.expanduser().resolve()) if directory else None
 
 

@@ -13,13 +13,13 @@ from common.scheduling import finish_times
 from common.units import counted, data_size, duration, elapsed
 from competitions import registry
 from flows.commands.answers import answer
-from storage.dataset import Dataset
 from storage.store import Store
 from tasks.wiring.requests import Attempt, RunRequest
 
 if TYPE_CHECKING:
     from common.settings import Settings
     from flows.commands.preflight import Benchmark
+    from flows.preparing import Outlook
     from storage.runs.records import RunRecord
     from tasks.wiring.context import RunContext
 
@@ -33,11 +33,15 @@ def show_plan(benchmark: Benchmark) -> int:
     Returns the exit code: 1 if a run, or all of them, would be refused.
     """
     from flows.commands.preflight import refusals
+    from flows.preparing import Outlook
     from tasks.wiring.attempts import attempts_of
 
     context, ids = benchmark.context, benchmark.competition_ids
     settings, store, request = context.settings, context.store, context.request
-    datasets = [_data(store, request, name, benchmark.raw_dir) for name in ids]
+    preparing = benchmark.preparing
+    # A host that prepares looks for downloads and space itself.
+    outlook = Outlook(preparing.states(store)) if benchmark.detach else Outlook.of(store, preparing)
+    datasets = [_data(outlook, name, benchmark.raw_dir) for name in ids]
     runs: list[dict[str, Any]] = [
         {"competition_id": name, "seed": attempt.seed, "state": _state(context, attempt)}
         for name in ids
@@ -45,7 +49,7 @@ def show_plan(benchmark: Benchmark) -> int:
     ]
     limit = context.limits.time_limit_seconds
     todo = sum(run["state"].startswith(_TO_RUN) for run in runs)
-    refused = refusals(benchmark)
+    refused = [*outlook.reasons(benchmark.raw_dir), *refusals(benchmark)]
     plan = {
         "run_group": request.run_group,
         "competitions": datasets,
@@ -62,20 +66,20 @@ def show_plan(benchmark: Benchmark) -> int:
     return 1 if refused or any(run["state"].startswith(_REFUSED) for run in runs) else 0
 
 
-def _data(store: Store, request: RunRequest, name: str, raw_dir: str | None) -> dict[str, Any]:
+def _data(outlook: Outlook, name: str, raw_dir: str | None) -> dict[str, Any]:
     """The work for the data of a competition. `download_bytes` is None if the size is not known."""
-    from tasks.wiring.context import already_prepared, archive_needed, download_source
+    from tasks.wiring.context import download_source
 
-    dataset, facts = Dataset(request.edition, name), registry.get(name).facts
-    prepared = already_prepared(store, dataset, raw_dir)
-    source = download_source(name, raw_dir).name
-    remote = not prepared and source == "kaggle" and archive_needed(store, dataset, raw_dir)
+    state, source = outlook.states[name], download_source(name, raw_dir).name
+    remote = state == "missing" and source == "kaggle"
     return {
         "competition_id": name,
-        "prepared": prepared,
+        "prepared": state in ("prepared", "made"),
         "source": source,
         "download": remote,
-        "download_bytes": facts.size_bytes if remote else 0,
+        "download_bytes": registry.get(name).facts.size_bytes if remote else 0,
+        "verified": state == "prepared",
+        "refused": name in outlook.refused or isinstance(state, Exception),
     }
 
 
@@ -109,8 +113,10 @@ def _show(plan: dict[str, Any], settings: Settings, limit: float) -> None:
 
 
 def _in_words(data: dict[str, Any]) -> str:
+    if data["refused"]:
+        return "cannot be prepared, see below"
     if data["prepared"]:
-        return "prepared already, to be reused"
+        return "prepared already, to be reused" if data["verified"] else "prepared already, to be verified"
     if not data["download"]:
         return "to be prepared" + (
             ", from bundled data" if data["source"] == "bundled" else ", the download is at hand"

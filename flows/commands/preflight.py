@@ -10,11 +10,11 @@ import click
 
 from common.errors import UserError
 from competitions import registry
-from flows.credentials import require_agent_credentials, require_downloads
+from flows.credentials import require_agent_credentials
 from flows.fleet.queues import Priority
+from flows.preparing import Outlook, Preparing
 from sandbox import backends
 from sandbox.errors import UntrustedAgentRefused
-from storage.dataset import Dataset
 from tasks.wiring.context import RunContext
 
 
@@ -32,6 +32,13 @@ class Benchmark:
     priority: Priority = "normal"
     detach: bool = False
     """Whether a host of the pool does everything else, too."""
+
+    @property
+    def preparing(self) -> Preparing:
+        """What is prepared for the runs."""
+        request = self.context.request
+        options = self.raw_dir, self.keep_raw, self.skip_verification
+        return Preparing(self.competition_ids, request.store, request.edition, *options)
 
     def parameters(self) -> dict[str, Any]:
         """The parameters of the flow full-benchmark."""
@@ -121,9 +128,8 @@ def _replaceable_runs(benchmark: Benchmark) -> None:
 
 def _downloads(benchmark: Benchmark) -> None:
     if not benchmark.detach:
-        edition = benchmark.context.request.edition
-        datasets = [Dataset(edition, name) for name in benchmark.competition_ids]
-        require_downloads(benchmark.context.store, datasets, benchmark.raw_dir)
+        outlook = Outlook.of(benchmark.context.store, benchmark.preparing)
+        outlook.require_some(benchmark.raw_dir, of_all=True)
 
 
 def _server_of_the_pool(benchmark: Benchmark) -> None:
@@ -142,5 +148,5 @@ _REQUEST_CHECKS: tuple[Check, ...] = (
     _agent_credentials,
 )
 _STATE_CHECKS: tuple[Check, ...] = (_usable_store, _replaceable_runs, _downloads, _server_of_the_pool)
-_DRY_RUN_CHECKS: tuple[Check, ...] = (_downloads, _server_of_the_pool)
-"""Without `_usable_store`, which writes, and `_replaceable_runs`: the plan shows for each run whether it is refused."""
+_DRY_RUN_CHECKS: tuple[Check, ...] = (_server_of_the_pool,)
+"""Without `_usable_store`, which writes, and the checks whose answers the plan has."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
@@ -80,6 +79,7 @@ def command(
     files, they share one dataset. Exit code 1 if any failed.
     """
     ids = selection.ids()
+    preparation.apply()
     if overwriting.overwrite_checksums:
         from flows.commands.checksums import require_overwritable
 
@@ -101,39 +101,29 @@ def command(
     return code
 
 
-def _prepare(ids: list[str], store: Store, preparation: PreparationOptions, edition: Choice, renew: bool) -> int:
+def _prepare(ids: list[str], store: Store, options: PreparationOptions, edition: Choice, renew: bool) -> int:
     """Prepare what is not prepared yet; returns the exit code."""
-    editions, raw = chosen(edition), raw_directory(preparation.raw_dir)
-    from flows.credentials import require_downloads
-    from storage.dataset import Dataset
+    from flows.preparing import Outlook, Preparing
     from storage.datasets.prepared import left_out_of
-    from tasks.wiring.context import already_prepared
 
-    verified = not preparation.skip_verification
-
-    def done(name: str) -> bool:
-        with contextlib.suppress(Exception):  # the flow reports what is wrong with this competition
-            datasets = (Dataset(edition, name) for edition in editions)
-            return all(already_prepared(store, dataset, raw, verified=verified, renew=renew) for dataset in datasets)
-        return False
-
-    todo = [name for name in ids if not done(name)]
-    if not todo:
+    raw = raw_directory(options.raw_dir)
+    preparing = Preparing(ids, store.root, edition, raw, options.keep_raw, options.skip_verification, renew)
+    outlook = Outlook.of(store, preparing)
+    if not outlook.todo:
         answer([{"kind": "outcome", "what": name, "result": "reused", "message": "prepared already"} for name in ids])
         say(f"{len(ids)} reused: all are already prepared in {store.root}")
         for name in ids:
-            if left_out := left_out_of(store, name, editions):
+            if left_out := left_out_of(store, name, chosen(edition)):
                 say(f"{name}: {left_out}")
         show_other_code(store, ids)
         return 0
-    require_downloads(store, [Dataset(edition, name) for name in todo for edition in editions], raw, renew=renew)
-    _require_room(store, todo)
+    outlook.require_some(raw)
     from flows.commands.session import run_flow
 
     def flow() -> Any:
         from flows.prepare import prepare
 
-        return prepare(ids, store.root, edition, raw, preparation.keep_raw, preparation.skip_verification, renew)
+        return prepare(**vars(preparing))
 
     code = run_flow(f"Preparing in {store.root}", flow)
     show_other_code(store, ids)
@@ -150,15 +140,6 @@ def show_other_code(store: Store, ids: Iterable[str] | None = None) -> None:
             f"{len(outdated)} prepared by other code, used as they are: {listed(outdated, 5)}; "
             f"`{renewing(outdated, store)}` compares them with what the current code makes"
         )
-
-
-def _require_room(store: Store, ids: list[str]) -> None:
-    """Raise `UserError` if the disk is too small, before hours of work."""
-    from flows.diagnosis.health import check_disk
-
-    finding = check_disk(store, ids)
-    if finding.verdict == "fail":
-        raise UserError(f"not enough space in {store.root}: {finding.message}; {finding.remedy}")
 
 
 def _official(ids: list[str], store: Store, editions: Sequence[Edition]) -> int:

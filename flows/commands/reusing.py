@@ -14,23 +14,21 @@ def nothing_to_do(benchmark: Benchmark) -> bool:
     An examination of the runs is work, too. Also after an error, for example of a damaged record, there is work: the
     flow then reports the error.
     """
-    from storage.dataset import Dataset
     from tasks.wiring.attempts import attempts_of, finished_run
-    from tasks.wiring.context import already_prepared
     from tasks.wiring.grades import finished_grade, grade_request
 
-    context, verified = benchmark.context, not benchmark.skip_verification
+    context = benchmark.context
     request, store = context.request, context.store
     if request.examine or request.overwrite:
         return False
     try:
         return all(
-            already_prepared(store, Dataset(request.edition, name), benchmark.raw_dir, verified=verified)
+            state == "prepared"
             and all(
                 finished_run(store, attempt) is not None and finished_grade(store, grade_request(attempt)) is not None
                 for attempt in attempts_of(context, name)
             )
-            for name in benchmark.competition_ids
+            for name, state in benchmark.preparing.states(store).items()
         )
     except Exception:
         return False

@@ -66,6 +66,7 @@ def command(
     from tasks.wiring.context import RunContext
 
     get_settings.cache_clear()
+    preparation.apply()
     pool = placing.pool or get_settings().agent_pool
     _require_consistent(run, placing, pool)
     if run.retain:

@@ -14,9 +14,6 @@ from competitions import registry
 from storage.store import Store
 
 Verdict = Literal["ok", "warn", "fail"]
-# Size of a prepared dataset relative to its download, measured on images (1.0) and tables (1.5 to 3).
-_PREPARED_SHARE = 1.3
-_UNKNOWN_DOWNLOAD_BYTES = 2 * 10**9  # assumed bytes of a download whose size the facts do not state
 _PREPARING_MEMORY_BYTES = 4 * 10**9  # bytes of memory that preparing needs at most, with a margin
 _AGENT_MEMORY_BYTES = 16 * 10**9
 _BIG_HOST_BYTES = 128 << 30
@@ -41,25 +38,20 @@ def check_store(store: Store) -> Finding:
     return Finding("store", "ok", f"{store.root} is writable")
 
 
-def space_needed(competition_ids: Iterable[str]) -> int:
-    """Approximate peak of disk use in bytes: an archive is removed once its dataset is verified."""
-    facts = [registry.get(name).facts for name in competition_ids]
-    sizes = sorted(
-        (fact.size_bytes or (_UNKNOWN_DOWNLOAD_BYTES if fact.source == "kaggle" else 0) for fact in facts), reverse=True
-    )
-    # By default, two archives are downloaded at the same time.
-    return int(sum(sizes) * _PREPARED_SHARE + sum(sizes[:2]))
+def check_disk(store: Store, competition_ids: list[str], raw_dir: str | None = None) -> Finding:
+    """The disk has room for what is not prepared of the selection."""
+    from flows.preparing import Preparing, existing, needs, without_room
 
-
-def check_disk(store: Store, competition_ids: list[str]) -> Finding:
-    """The disk has space for the selection."""
     folder = store.local()
     if folder is None:
         return Finding("disk", "ok", "the store is not on this machine; its space is not checked")
-    needed, free = space_needed(competition_ids), shutil.disk_usage(_existing(folder)).free
-    selection = counted(len(competition_ids), "competition")
-    text = f"{free / 1e9:,.0f} GB free, about {needed / 1e9:,.1f} GB needed for {selection}"
-    if free < needed:
+    preparing = Preparing(competition_ids, store.root, raw_dir=raw_dir)
+    todo = [name for name, state in preparing.states(store).items() if state in ("downloaded", "missing")]
+    wanted = needs(store, todo, preparing)
+    needed, free = sum(need.prepared + need.archive for need in wanted), shutil.disk_usage(existing(folder)).free
+    text = f"{free / 1e9:,.0f} GB free, about {needed / 1e9:,.1f} GB needed for {counted(len(todo), 'competition')}"
+    if refused := without_room(store, wanted):
+        text += f"; no room for {listed(list(refused), 5)}"
         return Finding(
             "disk", "fail", text, "free space (mlebench gc), select fewer competitions, or choose another store"
         )
@@ -93,12 +85,15 @@ def check_scratch(settings: Settings) -> Finding:
 
 def check_access(competition_ids: list[str], raw_dir: str | None, timeout: float = 60.0) -> Iterator[Finding]:
     """Credentials, and for each competition whether its rules are accepted."""
+    from storage.sources.local import Local
+
     kaggle_ids = [name for name in competition_ids if registry.get(name).facts.source == "kaggle"]
     if not kaggle_ids:
-        yield Finding("kaggle", "ok", "not needed: the selected competitions are bundled")
+        yield Finding("kaggle", "ok", "not needed: the selected competitions are prepared or bundled")
         return
     if raw_dir is not None:
-        missing = [name for name in kaggle_ids if not (Path(raw_dir) / f"{name}.zip").is_file()]
+        local = Local(Path(raw_dir))
+        missing = [name for name in kaggle_ids if local.version(registry.get(name)) is None]
         text = f"{len(kaggle_ids) - len(missing)} of {len(kaggle_ids)} downloads in {raw_dir}"
         yield Finding(
             "downloads", "fail" if missing else "ok", text, f"missing: {listed(missing, 5)}" if missing else ""
@@ -225,9 +220,3 @@ def guarded(about: str, check: Callable[[], Finding | Iterable[Finding]]) -> lis
     except Exception as error:
         text = f"{type(error).__name__}: {error}".splitlines()[0]
         return [Finding(about, "fail", f"could not be checked: {text}")]
-
-
-def _existing(path: Path) -> Path:
-    while not path.exists():
-        path = path.parent
-    return path

@@ -130,6 +130,7 @@ class Job:
         like: URL of a committed dataset of the same download, whose files are taken where both have the same ones.
         like_edition: the edition that it is of, if `code` makes it: its archives are then known to be those that `code`
             declares.
+        published: whether the download is the published archive by its MD5, which is read exactly as it is.
     """
 
     competition_id: str
@@ -143,6 +144,7 @@ class Job:
     recipe: Recipe | None = None
     like: str | None = None
     like_edition: Edition | None = None
+    published: bool = False
 
     def __post_init__(self) -> None:
         if self.edition not in EDITIONS:  # checked before anything is removed
@@ -182,7 +184,7 @@ def download_of(job: Job) -> Download:
             stat = path.stat()
             identity = (stat.st_ino, stat.st_size, stat.st_mtime_ns)  # a replaced file is another download
     # The editions of one download share it, with the archives in it that were decompressed.
-    return _open_download(job.raw, job.recipe.download if job.recipe else job.key, identity)
+    return _open_download(job.raw, job.recipe.download if job.recipe else job.key, identity, job.published)
 
 
 def forget_downloads() -> None:
@@ -197,8 +199,8 @@ _opened: weakref.WeakSet[Download] = weakref.WeakSet()
 
 
 @lru_cache(maxsize=1)
-def _open_download(raw: str, _hash: str, _identity: tuple[int, ...]) -> Download:
-    download = Download.open(raw)
+def _open_download(raw: str, _hash: str, _identity: tuple[int, ...], published: bool) -> Download:
+    download = Download.open(raw, exact=published)
     _opened.add(download)
     return download
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 from common.errors import UserError
 from competitions import registry
@@ -13,11 +13,22 @@ from competitions.editions import Edition
 from competitions.preparing.declaration import LeftOut
 from storage.dataset import Dataset
 from storage.datasets.current import Current, competitions_of, find, keys_of_shared, read_current, read_marker, require
-from storage.datasets.job import code_of, recipe_of
+from storage.datasets.job import Recipe, code_of, recipe_of
 from storage.datasets.verify import is_verified
-from storage.sources import RemoteSource, Source
-from storage.sources.acquire import has_archive, recorded
+from storage.sources import BUNDLED, Source
+from storage.sources.acquire import DownloadRecord, has_archive, recorded, serves
 from storage.store import Store
+
+DataState = Literal["prepared", "made", "downloaded", "missing"]
+"""Of a dataset: nothing is to be done; its files are there, and are to be verified or noted; its download is at hand;
+neither is there."""
+
+
+class Data(NamedTuple):
+    """How much of a dataset is there, and the hash of its download, which is empty if that is not known."""
+
+    state: DataState
+    download: str
 
 
 def committed_key(store: Store, dataset: Dataset) -> str | None:
@@ -47,7 +58,7 @@ def left_out_of(store: Store, competition_id: str, editions: Iterable[Edition]) 
     )
 
 
-def is_prepared(
+def data_of(
     store: Store,
     dataset: Dataset,
     source: Source,
@@ -55,53 +66,63 @@ def is_prepared(
     *,
     verified: bool = True,
     renew: bool = False,
-) -> bool:
-    """Whether preparing would change nothing: the store has the dataset made of the current download of `source`.
+) -> Data:
+    """How much of a dataset is there. Everything that asks whether data are prepared or downloaded asks this.
 
-    An adopted dataset counts until it is renewed. A dataset made by other code counts if the store lacks its
-    download, so that it cannot be made again: it is used as it is until the operator decides.
+    A committed dataset counts whatever its download came from, and whether that is still there. One that was made by
+    other code counts if its download is not at hand, so that it cannot be made again: it is used as it is until the
+    operator decides. An adopted dataset counts until it is renewed.
 
     Args:
         store: store of the dataset.
         dataset: edition and competition.
-        source: source of the download.
+        source: source of the download, should that be needed.
         params: overrides of the competition's parameters.
         verified: whether the dataset must have passed `check_dataset`.
-        renew: whether a dataset made by other code never counts.
+        renew: whether a dataset made by other code, or of another download than `source` has, does not count.
     """
     competition = registry.get(dataset.competition_id)
     current = read_current(store, dataset)
-    if current.dataset is not None and current.adopted and not renew:
-        return not verified or is_verified(store, current.dataset, competition)
-    record = recorded(store, competition, source)
-    if record is None:
-        return False
-    recipe = recipe_of(competition, record["hash"], dataset.edition, params)
-    state = current.state(recipe)
-    if current.dataset is None or state == "other inputs":
-        return False
-    if state == "other code":
-        at_hand = not isinstance(source, RemoteSource) or has_archive(store, competition, record)
-        if renew or at_hand or find(store, replace(dataset, key=current.key_of(recipe))):
-            return False
-    return not verified or is_verified(store, current.dataset, competition)
-
-
-def needs_download(
-    store: Store, dataset: Dataset, source: Source, params: Mapping[str, Any] | None = None, *, renew: bool = False
-) -> bool:
-    """Whether preparing needs the archive of the download. Unlike for `is_prepared`, any complete dataset counts."""
-    competition = registry.get(dataset.competition_id)
-    if is_prepared(store, dataset, source, params, verified=False, renew=renew):
-        return False
-    record = recorded(store, competition, source)
-    if record is None:
-        return True
-    current, files_of = read_current(store, dataset), competition.files_of(dataset.edition)
+    record = recorded(store, competition, source, renew=renew)
+    recipe = recipe_of(competition, record["hash"] if record else "", dataset.edition, params)
+    if current.dataset is not None and _counts(store, current, recipe, source, record, renew):
+        known = [made.download for made in current.own_recipes(current.dataset.key)] or [recipe.download]
+        download = recipe.download if recipe.download in known else known[-1]
+        return Data(
+            "prepared" if not verified or is_verified(store, current.dataset, competition) else "made", download
+        )
+    files_of = competition.files_of(dataset.edition)
     if current.dataset is None and files_of != dataset.edition:
-        return needs_download(store, Dataset(files_of, competition.id), source, params, renew=renew)
-    key = current.key_of(recipe_of(competition, record["hash"], dataset.edition, params))
-    return find(store, replace(dataset, key=key)) is None
+        home = data_of(store, Dataset(files_of, competition.id), source, params, verified=False, renew=renew)
+        return home._replace(state="made") if home.state == "prepared" else home
+    if record is not None and find(store, replace(dataset, key=current.key_of(recipe))) is not None:
+        return Data("made", recipe.download)
+    # A killed process may have left an archive without a record.
+    stored = has_archive(store, competition, record) if record else store.exists(store.raw(competition.id))
+    at_hand = stored or source.version(competition) is not None
+    return Data("downloaded" if at_hand else "missing", recipe.download)
+
+
+def _counts(
+    store: Store, current: Current, recipe: Recipe, source: Source, record: DownloadRecord | None, renew: bool
+) -> bool:
+    """Whether the current dataset is the one that `recipe` makes, or is used instead of it."""
+    assert current.dataset is not None
+    if current.adopted and not renew:
+        return True
+    if renew or source.name == BUNDLED:
+        return record is not None and current.state(recipe) == "same"
+    downloads = {made.download for made in current.own_recipes(current.dataset.key)} or {recipe.download}
+    recipes = [replace(recipe, download=download) for download in downloads]
+    states = {current.state(each) for each in recipes}
+    if "same" in states or "other code" not in states:
+        return "same" in states
+    competition = registry.get(current.dataset.competition_id)
+    if record is not None and record["hash"] in downloads:
+        from_source = record["version"] is not None and serves(source, competition, record)
+        if from_source or has_archive(store, competition, record):
+            return False  # it can be made again
+    return not any(find(store, replace(current.dataset, key=current.key_of(each))) for each in recipes)
 
 
 def made_by_other_code(store: Store, competition_ids: Iterable[str] | None = None) -> list[Dataset]:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from common.causes import HOUR
 from competitions.competition import Competition
-from storage.sources.source import NETWORK_TIMEOUT, RemoteSource, Report, Source, SourceChanged
+from storage.sources.source import BUNDLED, NETWORK_TIMEOUT, RemoteSource, Report, Source, SourceChanged
 
-__all__ = ["NETWORK_TIMEOUT", "RemoteSource", "Report", "Source", "SourceChanged", "source_for"]
+__all__ = ["BUNDLED", "NETWORK_TIMEOUT", "RemoteSource", "Report", "Source", "SourceChanged", "source_for"]
 
 
 def source_for(
@@ -19,7 +19,7 @@ def source_for(
     `timeout` is the number of seconds without data after which a connection to Kaggle is closed and resumed;
     `patience` is the number of seconds without data after which the download fails.
     """
-    if competition.facts.source == "bundled":
+    if competition.facts.source == BUNDLED:
         from storage.sources.bundled import Bundled
 
         return Bundled()

@@ -15,7 +15,8 @@ from common.causes import HOUR, retrying
 from competitions.competition import Competition
 from competitions.errors import DownloadError
 from competitions.preparing.archives.containers import open_container
-from storage.sources import RemoteSource, Report, Source, SourceChanged
+from competitions.preparing.archives.packing import pack
+from storage.sources import BUNDLED, RemoteSource, Report, Source, SourceChanged
 from storage.store import Store
 from storage.writers import BLOCK_BYTES, HashingWriter, Written
 
@@ -33,12 +34,21 @@ class DownloadRecord(TypedDict):
     at: str
 
 
-def recorded(store: Store, competition: Competition, source: Source) -> DownloadRecord | None:
-    """The record of a complete download; None if there is none, or if the source now serves another archive."""
+def recorded(store: Store, competition: Competition, source: Source, *, renew: bool = False) -> DownloadRecord | None:
+    """The record of a complete download; None if there is none.
+
+    A download counts whatever its source was, and whether that still has it. With `renew` it counts only if `source`
+    serves the same archive now; so do bundled downloads always, because code makes them, which can change.
+    """
     record: DownloadRecord | None = store.read_json(_record_url(store, competition.id))
-    if record is None or record["source"] != source.name or record["version"] != source.version(competition):
+    if record is not None and (renew or source.name == BUNDLED) and not serves(source, competition, record):
         return None
     return record
+
+
+def serves(source: Source, competition: Competition, record: DownloadRecord) -> bool:
+    """Whether the recorded download came from `source`, which still has the same one as far as it can tell."""
+    return record["source"] == source.name and record["version"] == source.version(competition)
 
 
 def recorded_md5(store: Store, competition_id: str) -> str | None:
@@ -56,12 +66,19 @@ def has_archive(store: Store, competition: Competition, record: DownloadRecord) 
         return False
 
 
+def has_download(store: Store, competition: Competition, download_hash: str) -> bool:
+    """Whether the archive in the store is the download with this hash."""
+    record: DownloadRecord | None = store.read_json(_record_url(store, competition.id))
+    return record is not None and record["hash"] == download_hash and has_archive(store, competition, record)
+
+
 def acquire(
     store: Store,
     competition: Competition,
     source: Source,
     *,
     verify: bool = True,
+    renew: bool = False,
     on_progress: Report = lambda _: None,
     patience: float = HOUR,
 ) -> DownloadRecord:
@@ -72,16 +89,17 @@ def acquire(
         competition: the competition.
         source: source of the archive.
         verify: compare the archive's MD5 with the one in competition.yaml, if that has one.
+        renew: whether an archive that the store has only counts if `source` still serves the same one.
         on_progress: called with short texts.
         patience: seconds to wait for a store that fails after the transfer, because a new transfer costs more.
 
     Raises:
-        DownloadError: the archive is truncated, damaged or not the published one. The store then has no record of it.
+        DownloadError: the archive is truncated, damaged or not the published one. The store then has no record of it,
+            and still has what it had before.
     """
-    record = recorded(store, competition, source)
+    record = recorded(store, competition, source, renew=renew)
     if record is not None and has_archive(store, competition, record):
         return record
-    store.remove(_record_url(store, competition.id))
     written = _left_without_record(store, competition, on_progress)
     if written is None and isinstance(source, RemoteSource) and not store.top.local:
         written = _streamed(store, competition, source, verify, on_progress, patience)
@@ -158,21 +176,34 @@ def _folder(store: Store, competition: Competition, source: Source) -> Iterator[
 
 
 def _placed(store: Store, competition: Competition, path: Path, verify: bool) -> Written:
-    """Move the local archive `path` to the store if it is complete and has the right MD5."""
+    """Put a local archive, or a folder with its content, into the store if it is complete and has the right MD5.
+
+    Until then the store keeps an earlier archive, and its record. A folder has no MD5; the files that are prepared from
+    it have.
+    """
     container = open_container(str(path))  # fails for a truncated archive, because the directory is at the end
     if not container.sizes:
         raise DownloadError(f"{path.name} is empty; download it again")
-    name = store.relative(store.raw(competition.id))
-    written = store.top.link(name, str(path), md5=True)
-    if written is None:
-        with path.open("rb") as file:
-            written = store.top.copy(name, file, md5=True)
+    name, draft = store.relative(store.raw(competition.id)), f"raw/{competition.id}/new"
+    if path.is_dir():
+        with store.top.open(name, md5=True, size=sum(container.sizes.values())) as sink:
+            pack(container, sink)
+            store.remove(_record_url(store, competition.id))
+        return sink.written()
     try:
+        written = store.top.link(draft, str(path), md5=True)
+        if written is None:
+            with path.open("rb") as file, store.top.open(name, md5=True) as sink:
+                shutil.copyfileobj(file, sink, BLOCK_BYTES)
+                _require_md5(competition, sink.written(), verify)
+                store.remove(_record_url(store, competition.id))
+            return sink.written()
         _require_md5(competition, written, verify)
-    except DownloadError:
-        store.remove(store.raw(competition.id))
-        raise
-    return written
+        store.remove(_record_url(store, competition.id))
+        os.replace(store.top.path(draft), store.top.path(name))  # noqa: PTH105
+        return written
+    finally:
+        store.remove(store.url(draft))  # a second name of the file, if the store had the same one
 
 
 def _streamed(
@@ -189,12 +220,15 @@ def _streamed(
                 for piece in source.pieces(competition, report):
                     sink.write(piece)
                 _require_md5(competition, sink.written(), verify)
+                store.remove(_record_url(store, competition.id))
         except SourceChanged:
             continue
         except DownloadError:
             # Its bytes are wrong, or did not all arrive. Object stores do not show them, other file systems may. For an
             # error of the store nothing is removed: a finished archive that cannot be read now is not a damaged one.
-            store.remove(store.raw(competition.id))
+            # With a record, it is an earlier archive that lies there.
+            if store.read_json(_record_url(store, competition.id)) is None:
+                store.remove(store.raw(competition.id))
             raise
         report("checking")
         try:
@@ -217,7 +251,7 @@ def _require_md5(competition: Competition, written: Written, verify: bool) -> No
     if verify and expected and written.md5 != expected:
         raise DownloadError(
             f"{competition.id}: the archive's MD5 is {written.md5}, the published one is {expected}; download it "
-            "again, or pass --skip-verification to use it anyway"
+            "again, give its content as a folder if it was packed again, or pass --skip-verification to use it anyway"
         )
 
 

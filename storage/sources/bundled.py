@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from competitions.competition import Competition
-from storage.sources.source import Report
+from storage.sources.source import BUNDLED, Report
 
 
 class Bundled:
     """Creates the archive with the competition's bundle.py."""
 
-    name = "bundled"
+    name = BUNDLED
 
     def version(self, competition: Competition) -> str | None:
         """Fingerprint of the code that creates the archive."""

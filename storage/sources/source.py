@@ -14,6 +14,10 @@ NETWORK_TIMEOUT = 60.0
 """Seconds without data after which a connection is closed and resumed."""
 
 
+BUNDLED = "bundled"
+"""Name of the source whose downloads are made by code of this installation, from installed libraries."""
+
+
 class SourceChanged(Exception):
     """The source no longer serves the archive that was partly downloaded, so the download must start again."""
 

@@ -14,7 +14,7 @@ from sandbox.definitions import Agent, load_agent
 from sandbox.limits import GIB, Limits
 from storage.cache import Cache
 from storage.dataset import Dataset
-from storage.datasets.prepared import is_prepared, needs_download
+from storage.datasets.prepared import Data, data_of
 from storage.sources import Source, source_for
 from storage.store import Store
 from tasks.wiring.process import apply_settings
@@ -104,19 +104,20 @@ def download_source(competition_id: str, raw_dir: str | None = None) -> Source:
     return source_for(registry.get(competition_id), folder, settings.network_timeout, settings.patience)
 
 
+def data_for(
+    store: Store, dataset: Dataset, raw_dir: str | None = None, *, verified: bool = True, renew: bool = False
+) -> Data:
+    """How much of a dataset is there, with the current settings; see `storage.datasets.prepared.data_of`."""
+    source = download_source(dataset.competition_id, raw_dir)
+    params = get_settings().params_of(dataset.competition_id)
+    return data_of(store, dataset, source, params, verified=verified, renew=renew)
+
+
 def already_prepared(
     store: Store, dataset: Dataset, raw_dir: str | None = None, *, verified: bool = True, renew: bool = False
 ) -> bool:
-    """Whether preparing the dataset with the current settings would change nothing; see `is_prepared`."""
-    source = download_source(dataset.competition_id, raw_dir)
-    params = get_settings().params_of(dataset.competition_id)
-    return is_prepared(store, dataset, source, params, verified=verified, renew=renew)
-
-
-def archive_needed(store: Store, dataset: Dataset, raw_dir: str | None = None, *, renew: bool = False) -> bool:
-    """Whether preparing the dataset with the current settings needs its download; see `needs_download`."""
-    source = download_source(dataset.competition_id, raw_dir)
-    return needs_download(store, dataset, source, get_settings().params_of(dataset.competition_id), renew=renew)
+    """Whether preparing the dataset with the current settings would change nothing."""
+    return data_for(store, dataset, raw_dir, verified=verified, renew=renew).state == "prepared"
 
 
 def caps(settings: Settings) -> Limits:

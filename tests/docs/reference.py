@@ -22,7 +22,7 @@ _INDEX_BEGINS, _INDEX_ENDS = "<!-- sections begin -->", "<!-- sections end -->"
 SHARED: dict[str, tuple[str, ...]] = {
     "selecting": ("competitions", "split", "lite", "everything", "listed", "exclude"),
     "the store": ("store", "data_dir"),
-    "preparing": ("edition", "raw_dir", "keep_raw", "skip_verification"),
+    "preparing": ("edition", "raw_dir", "keep_raw", "skip_verification", "skip_space_check"),
 }
 _SHARED_FROM = "run"  # a command that has them all
 

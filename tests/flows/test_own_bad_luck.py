@@ -10,7 +10,7 @@ import pytest
 
 from common.settings import get_settings
 from flows import evaluate as evaluating
-from flows import prepare as preparing
+from flows import preparing
 from flows.fleet import local
 from flows.full_benchmark import full_benchmark
 from flows.prepare import prepare
@@ -50,7 +50,7 @@ def failing_for(unlucky: str, name: str, module: Any, monkeypatch: pytest.Monkey
 
 def test_each_step_may_fail_for_one_competition(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
-        failing_for("digits", "already_prepared", preparing, patch)
+        failing_for("digits", "data_for", preparing, patch)
         outcomes = benchmark(store, "first")
     assert {name: each.result for name, each in outcomes.items()} == {
         "diabetes": "done",

@@ -23,7 +23,7 @@ from storage.writers import Destination
 from tasks.checksum import verify_checksums
 from tasks.download import download_archive
 from tasks.split import split_dataset, split_recipe
-from tasks.wiring.context import already_prepared, archive_needed, open_store
+from tasks.wiring.context import already_prepared, data_for, open_store
 from tests.competitions.test_registry import copy_of
 from tests.kaggle_server import KaggleServer
 from tests.s3.fixtures import Bucket
@@ -54,7 +54,7 @@ class TestShared:
         key = prepare(store, "diabetes", "v1")
         before = files(store)
         assert not store.exists(store.raw("diabetes"))
-        assert not archive_needed(store, V2)
+        assert data_for(store, V2).state == "made"
         assert not already_prepared(store, V2), "preparing it is asked for, and noted"
         assert prepare(store, "diabetes", "v2") == key
         assert set(files(store)) - set(before) == {"v2/diabetes/current.json"}

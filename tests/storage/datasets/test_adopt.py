@@ -13,7 +13,7 @@ from competitions.competition import Competition
 from storage.dataset import Dataset
 from storage.datasets.adopt import adopt, prepared_folder
 from storage.datasets.current import find, read_current
-from storage.datasets.prepared import is_prepared, made_by_other_code
+from storage.datasets.prepared import data_of, made_by_other_code
 from storage.datasets.verify import ChecksumMismatch, is_verified, read_manifest, verify
 from storage.sources.bundled import Bundled
 from storage.store import Store as AnyStore
@@ -54,9 +54,9 @@ def test_adopted_data_are_the_dataset_of_v1(store: Store, published: Path, digit
     adopted = adopt(store, digits, published, link=link)
     assert adopted.compared == 3
     assert adopted.dataset == find(store, V1)
-    assert is_prepared(store, V1, Bundled())
+    assert data_of(store, V1, Bundled()).state == "prepared"
     assert is_verified(store, adopted.dataset, digits)
-    assert not is_prepared(store, V1, Bundled(), renew=True)
+    assert data_of(store, V1, Bundled(), renew=True).state != "prepared"
     assert made_by_other_code(store) == []
     here = Path(store.prepared(adopted.dataset).removeprefix("file://"))
     kept = {name: data for name, data in before.items() if name != "public/description.md"}

@@ -12,7 +12,7 @@ from storage.dataset import Dataset
 from storage.datasets.current import make_current
 from storage.datasets.job import recipe_of
 from storage.datasets.local_copy import local_copy
-from storage.datasets.prepared import committed_key, is_prepared
+from storage.datasets.prepared import committed_key, data_of
 from storage.datasets.verify import ChecksumMismatch, check_dataset
 from storage.sources.acquire import acquire, discard_archive
 from storage.sources.bundled import Bundled
@@ -28,7 +28,7 @@ def test_a_dataset_outlives_its_archive(store: Store, digits: Competition) -> No
     check_dataset(store, Dataset("v1", "digits", key), digits)
     discard_archive(store, "digits")
     assert committed_key(store, Dataset("v1", "digits")) == key
-    assert is_prepared(store, Dataset("v1", "digits"), Bundled())
+    assert data_of(store, Dataset("v1", "digits"), Bundled()).state == "prepared"
 
 
 def test_a_file_that_differs_is_named(store: Store, digits: Competition) -> None:

@@ -46,7 +46,8 @@ def test_a_changed_file_is_another_download(
     acquire(store, digits, source)
     (source.directory / "digits.zip").unlink()
     (source.directory / "digits.zip").write_bytes(bundle("diabetes"))
-    assert recorded(store, digits, source) is None
+    assert recorded(store, digits, source) is not None, "what is there counts"
+    assert recorded(store, digits, source, renew=True) is None
 
 
 def test_a_missing_file_says_where_to_put_it(store: Store, digits: Competition, tmp_path: Path) -> None:
