@@ -16,7 +16,7 @@ _SUFFIX = "|".join(map(re.escape, ARCHIVE_SUFFIXES))
 # What browsers and systems add to the name of a second copy: " (1)", " 2", " copy", " - Copy (2)".
 _COPY = r"(?: - copy| copy| ?\(\d+\)| \d{1,2})*"
 _UNFINISHED = (".crdownload", ".part", ".partial", ".download", ".opdownload", ".tmp", ".icloud")
-_PART = re.compile(r"\.(z?\d{2,3}|part\d+\.\w+)$")
+_PART = re.compile(r"\.(z?\d{2,3}|part\d+\.\w+)\Z")
 
 
 class Local:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from itertools import accumulate
 
 ARCHIVE_SUFFIXES = (".zip", ".7z", ".tar", ".tar.gz", ".tgz")
-_LEFTOVER = re.compile(r"(^|/)(__MACOSX/|\._[^/]*$|\.DS_Store$|Thumbs\.db$|desktop\.ini$)", re.IGNORECASE)
+_LEFTOVER = re.compile(r"(^|/)(__MACOSX/|\._[^/]*\Z|\.DS_Store\Z|Thumbs\.db\Z|desktop\.ini\Z)", re.IGNORECASE)
 
 
 def is_leftover(name: str) -> bool:
