@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from common.causes import explain
-from common.errors import UserError
+from common.errors import UsageError, UserError
 from common.settings import get_settings
-from common.units import size
+from common.units import data_size
 from competitions import registry
 from competitions.editions import Choice, chosen
 from competitions.preparing.archives.listing import sizes_on_disk
@@ -112,7 +112,7 @@ def _no_download(names: Sequence[str], raw_dir: str | None) -> UserError | None:
             return error
     directory = Path(raw_dir).expanduser()
     if not directory.is_dir():
-        return UserError(f"--raw-dir {directory} is not a directory, and {names[0]} is not prepared yet")
+        return UsageError(f"--raw-dir {directory} is not a directory, and {names[0]} is not prepared yet")
     if len(names) > 1:
         return UserError(
             f"{directory} has none of the {len(names)} downloads; put them there as {names[0]}.zip and so on"
@@ -181,7 +181,7 @@ def without_room(store: Store, wanted: Iterable[Need], *, keep_raw: bool = False
         before = " after those before it" if prepared else ""
         refused[need.competition_id] = UserError(
             f"not enough space in {store.root}: {need.competition_id} needs about "
-            f"{size(need.prepared + need.archive)}, and {size(max(free - prepared, 0))} are free{before}; "
+            f"{data_size(need.prepared + need.archive)}, and {data_size(max(free - prepared, 0))} are free{before}; "
             "make room (mlebench gc), choose another store, or pass --skip-space-check"
         )
     return refused

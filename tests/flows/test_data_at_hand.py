@@ -78,7 +78,7 @@ class TestWithoutTheSource:
         assert prepare(store, "-c", LEAF, "--raw-dir", str(downloads)) == 0
         capfd.readouterr()
         gone = str(tmp_path / "gone")
-        assert prepare(store, "-c", LEAF, "-c", SPOOKY, "--raw-dir", gone) == 1
+        assert prepare(store, "-c", LEAF, "-c", SPOOKY, "--raw-dir", gone) == 2
         assert (
             capfd.readouterr().err
             == f"mlebench: --raw-dir {gone} is not a directory, and {SPOOKY} is not prepared yet\n"
