@@ -73,7 +73,7 @@ def test_an_id_that_exists_twice_is_refused_and_hides_no_other(tmp_path: Path) -
         ("category: 'Knitting'", "category"),
         ("id: other", "differs from the folder's name"),
         ("a: b: c", r"is not valid YAML \(line \d+\): mapping values"),
-        ("complexity: enormous", r"complexity: Input should be .* \(it is 'enormous'\)$"),
+        ("complexity: enormous", r"complexity: must be .* \(it is 'enormous'\)$"),
     ],
 )
 def test_bad_facts_are_named_in_one_line(tmp_path: Path, line: str, complaint: str) -> None:

@@ -55,6 +55,9 @@ class TestKernels:
         code = (folder / index["path"][0]).read_text()
         assert code == "# %matplotlib inline\nimport numpy\n# !pip install x\n\n# %%bash\n# ls\n\ny = 7 \\\n % 2"
         compile(code, "kernel", "exec")
+        assert main(["kernels", ID, "--top", "1", "--json", "--store", store.root]) == 0
+        pulled = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+        assert pulled == [{"competition_id": ID, "votes": 90, "notebook": "ann/best"}]
 
     def test_of_several_competitions_one_that_fails_does_not_stop_the_others(
         self, public: KaggleServer, store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
