@@ -4,6 +4,7 @@ The tree below has all of them, with the modules that define them. An error has 
 it separately. For the other errors, `kind` says what a caller can do about them.
 
     UserError                             common.errors
+        Cancelled                         common.errors
         UsageError                        common.errors
             UnknownCompetition            competitions.errors
             UnknownSplit                  competitions.errors
@@ -112,6 +113,10 @@ class UserError(Exception):
 
 class UsageError(UserError):
     """A call that can never work: a name that does not exist, or options that exclude each other. Exit code 2."""
+
+
+class Cancelled(UserError):
+    """Somebody has cancelled the work, which is no failure."""
 
 
 def close_matches(wanted: str, known: Iterable[str]) -> str:

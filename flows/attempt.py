@@ -7,24 +7,22 @@ service and its gateway to language models, so that a failure of these affects n
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import os
 from typing import Any, NoReturn
 from uuid import UUID
 
-from prefect import flow, get_client, runtime, task
+from prefect import flow, get_client, runtime, states, task
 from prefect.client.schemas.objects import FlowRun, State
 from prefect.exceptions import TerminationSignal
 from prefect.flows import Flow
-from prefect.states import Cancelled
 
-from common.errors import UserError
+from common.errors import Cancelled, UserError
 from common.settings import get_settings
 from flows.fleet.cancellation import watch_cancellation
 from flows.watching.attempts import watched
 from flows.watching.naming import agent_name
-from tasks.agent_run import agent_run, end_agent
+from tasks.agent_run import agent_run, cancel_run, end_agent
 from tasks.grade import grade
 from tasks.wiring.attempts import run_key
 from tasks.wiring.backends import leave_all
@@ -70,16 +68,18 @@ def attempt(attempt: Attempt) -> str:
     wait_for_server()
     _require_same(attempt)
     _tag_host()
-    with watch_cancellation(str(runtime.flow_run.id)) as watcher:
+    with watch_cancellation(str(runtime.flow_run.id), lambda: cancel_run(attempt)) as watcher:
         try:
             return _make(attempt)
+        except Cancelled:
+            _end_cancelled()
         except TerminationSignal:
             watcher.stop()  # storing what the agent left may take a while
             if not _cancelled():
                 leave_all()
                 raise
             end_agent(attempt)
-            if watcher.has_ended_work:
+            if watcher.has_ended_process:
                 _end_cancelled()
             raise
 
@@ -107,18 +107,20 @@ def _require_same(attempt: Attempt) -> None:
 
 def _cancelled() -> bool:
     """Whether the signal means that the flow run is cancelled. Otherwise its worker is being stopped."""
-    with contextlib.suppress(Exception), get_client(sync_client=True) as client:
+    # A server that is away is not waited for: the worker that is being stopped does not wait for long, either.
+    with shown("whether an attempt is cancelled"), get_client(sync_client=True) as client:
         state = client.read_flow_run(runtime.flow_run.id).state
         return state is not None and (state.is_cancelling() or state.is_cancelled())
     return False  # then the hook `end` decides it
 
 
 def _end_cancelled() -> NoReturn:
-    """End this process, whose worker is dead, as cancelled: Prefect would record the end of the flow as a crash."""
+    """End this process as cancelled. Its worker may be gone, and Prefect would record a crash or a failure."""
     with get_client(sync_client=True) as client:
-        client.set_flow_run_state(UUID(runtime.flow_run.id), Cancelled(message="Its worker had ended."), force=True)
+        cancelled: State[Any] = states.Cancelled(message="Its agent was ended.")
+        client.set_flow_run_state(UUID(runtime.flow_run.id), cancelled, force=True)
     logging.shutdown()
-    os._exit(1)
+    os._exit(0)  # a worker would take another code for a crash
 
 
 def _tag_host() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any, Protocol
 
 from prefect import Task, flow, runtime
@@ -84,9 +85,10 @@ def finish_runs(context: RunContext, outcomes: dict[str, Outcome]) -> list[Outco
 
 def _finished(store: Store, request: RunRequest, outcomes: dict[str, Outcome]) -> Message:
     """The notification of a finished group."""
-    failed = sum(outcome.result == "failed" for outcome in outcomes.values())
+    ends = Counter(outcome.result for outcome in outcomes.values())
     report = store.url("reports", request.run_group, "report.html")
-    counts = f"{counted(len(outcomes), 'run')}, {failed} failed"
+    cancelled = f", {ends['cancelled']} cancelled" if ends["cancelled"] else ""
+    counts = f"{counted(len(outcomes), 'run')}, {ends['failed']} failed{cancelled}"
     return Message(f"Run group {request.run_group} has finished: {counts}", f"Agent {request.agent}. Report:", report)
 
 

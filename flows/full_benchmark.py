@@ -23,7 +23,7 @@ from flows.prepare import prepare, prepare_each
 from flows.preparing import Preparing
 from flows.watching.event_log import logging_events
 from flows.watching.naming import request_name
-from flows.watching.outcome import Outcome, PartlyFailed, show_outcomes
+from flows.watching.outcome import Outcome, PartlyFailed, require_finished, show_outcomes
 from tasks.wiring.attempts import note_plan
 from tasks.wiring.cancelling import forget_cancelling
 from tasks.wiring.context import RunContext
@@ -46,7 +46,7 @@ def full_benchmark(
     With a work pool, the attempts at a competition begin as soon as it is prepared. On one machine they begin when all
     competitions are prepared, because preparing beside them would take time from agents whose time is limited.
 
-    Raises `PartlyFailed` at the end if anything failed; everything else is finished nevertheless.
+    Raises `PartlyFailed` at the end if anything failed or was cancelled; everything else is finished nevertheless.
 
     Args:
         competition_ids: The competitions.
@@ -70,9 +70,7 @@ def full_benchmark(
             if pool is None
             else _as_prepared(preparing, context, PoolAttempts(pool, context, priority))
         )
-    if any(outcome.result == "failed" for outcome in outcomes):
-        raise PartlyFailed(outcomes)
-    return outcomes
+    return require_finished(outcomes)
 
 
 def _one_after_the_other(preparing: Preparing, request: RunRequest) -> list[Outcome]:

@@ -36,7 +36,7 @@ def outcomes_of(work: Mapping[str, Work]) -> dict[str, Outcome]:
     for name, part in work.items():
         outcome = part if isinstance(part, Outcome) else _outcome(name, part)
         outcomes[name] = outcome
-        if outcome.result == "failed":  # other outcomes are reported as soon as they are known
+        if outcome.result in ("failed", "cancelled"):  # other outcomes are reported as soon as they are known
             progress.report(name, outcome.result, outcome.message)
     return outcomes
 

@@ -37,7 +37,7 @@ from tasks.wiring.attempts import (
     require_replaceable,
 )
 from tasks.wiring.backends import backend, termination_reason
-from tasks.wiring.cancelling import require_not_cancelled, store_cancelled
+from tasks.wiring.cancelling import RunSelection, require_not_cancelled, store_cancelled
 from tasks.wiring.context import RunContext, open_store
 from tasks.wiring.host import TRY_LABEL, allocated, slot_with_data
 from tasks.wiring.prefect_tasks import retry_options, while_stored
@@ -84,7 +84,7 @@ def run_agent(attempt: Attempt) -> str:
 
     Raises:
         LeaseLost: another process took over the run, because this one was stopped or could not reach the store.
-        UserError: somebody has cancelled the run.
+        Cancelled: somebody has cancelled the run.
         UserError: the group has the run already, made under other conditions, and is not to be overwritten.
     """
     context = RunContext.of(attempt.request)
@@ -117,11 +117,28 @@ def end_agent(attempt: Attempt) -> str | None:
     """
     context = RunContext.of(attempt.request)
     workdir = work_folder(attempt, context.store)
-    if finished_run(context.store, attempt) is not None or not Layout(workdir).task.exists():
+    if not Layout(workdir).task.exists():
         return None
     runner = backend(context.request.isolation, context.settings.allowed_hosts)
-    runner.stop(_running(runner, _run_id(attempt), workdir))  # before anything that may take a while
-    return _attempt(context, attempt, _end, lambda _: None)
+    runner.stop(_running(runner, _run_id(attempt), workdir))  # before anything that may take a while, as the store may
+    if finished_run(context.store, attempt) is not None:
+        return None
+    try:
+        return _attempt(context, attempt, _end, lambda _: None)
+    except RunLost:  # somebody has removed it
+        return None
+
+
+def cancel_run(attempt: Attempt) -> None:
+    """Note that an attempt is cancelled, and tell its agent on this machine to end. Returns soon, and is thread-safe.
+
+    The process that makes the attempt stores what the agent left.
+    """
+    request = attempt.request
+    RunSelection(request.store, request.run_group, attempt.competition_id, attempt.seed).note()
+    workdir = work_folder(attempt, open_store(request.store))
+    if Layout(workdir).task.exists():
+        backends.load(request.isolation.backend).request_stop(workdir, attended=False)
 
 
 def _lease_name(attempt: Attempt) -> str:

@@ -190,20 +190,18 @@ def _run(benchmark: Benchmark, reuse: bool) -> int:
     started = time.monotonic()
     context, in_pool = benchmark.context, benchmark.pool is not None
     group = context.request.run_group
-    go_on = f"stopped. Finished work is kept; to continue, run the same command with --run-group {group}."
+    go_on = (
+        f"The agents of group {group} go on; no others are handed out. {_commands(group)} To continue, add "
+        f"--run-group {group} to this command."
+        if in_pool
+        else f"stopped. Finished work is kept; to continue, run the same command with --run-group {group}."
+    )
     try:
         if reuse:
             code = show_reused(benchmark)
         else:
             code = run_flow(f"{context.agent.full_name} as {group}", flow, leaves_agents=in_pool, go_on=go_on)
     except KeyboardInterrupt:
-        if in_pool:
-            click.echo(
-                f"The agents of group {group} go on; no others are handed out. {_commands(group)} "
-                f"To continue, add --run-group {group} to this command.",
-                err=True,
-            )
-            return INTERRUPTED
         click.echo(f"mlebench: {go_on}", err=True)
         return INTERRUPTED
     code = max(code, show_results(context.store, group))

@@ -1,8 +1,8 @@
 """Ctrl-C: agents are ended, nothing else starts, and the process ends within seconds, whatever it waits for.
 
-SIGTERM (`kill`) has the same effect. SIGHUP has not: it comes when a connection is lost, and nobody has asked for the
-end of agents that may have run for a day. They go on, `mlebench ls` calls them interrupted, and the same command
-continues them.
+Agents of a work pool are not ended: the process leaves them alone, and ends as soon. SIGTERM (`kill`) has the same
+effect. SIGHUP has not: it comes when a connection is lost, and nobody has asked for the end of agents that may have run
+for a day. They go on, `mlebench ls` calls them interrupted, and the same command continues them.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 INTERRUPTED = 130
@@ -30,7 +31,7 @@ _SHOW_CURSOR = "\x1b[?25h"
 
 
 @contextlib.contextmanager
-def interruptible(go_on: str) -> Iterator[None]:
+def interruptible(go_on: str, *, ends_agents: bool = True) -> Iterator[None]:
     """End the agents at the first Ctrl-C or SIGTERM in the block, then the process; a second one is immediate.
 
     A flow may wait for anything: a slot, a store that is away, a server. After the agents have ended, it is given a few
@@ -38,12 +39,13 @@ def interruptible(go_on: str) -> Iterator[None]:
 
     Args:
         go_on: The line that is printed last, which says how to go on.
+        ends_agents: Whether this process has agents, which end with it.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     left = threading.Event()
-    stopping = Signals(left, go_on)
+    stopping = Signals(left, go_on, ends_agents=ends_agents)
 
     def stop(_signal: int, _frame: Any) -> None:
         stopping.handle()
@@ -67,11 +69,11 @@ class Signals:
     be late. Therefore both report how many signals they know of, and the larger number counts.
     """
 
-    def __init__(self, left: threading.Event, go_on: str) -> None:
+    def __init__(self, left: threading.Event, go_on: str, *, ends_agents: bool = True) -> None:
         self.reactions = 0
         self._handled = 0
         self._lock = threading.RLock()  # a handler may run while its own thread is in `react`
-        self._left, self._go_on = left, go_on
+        self._left, self._go_on, self._ends_agents = left, go_on, ends_agents
 
     def handle(self) -> None:
         """React to the signal that the main thread has just received, unless the watching thread has done so."""
@@ -85,10 +87,14 @@ class Signals:
                 return
             self.reactions = signals
         if signals > 1:
-            _end_containers()
-            _exit("Stopped at once. Agents that have not ended yet are being ended.")
-        _tell("stopping: agents are being ended, no others start; Ctrl-C again stops at once")
-        threading.Thread(target=_end, args=(self._left, self._go_on), name="stopping", daemon=True).start()
+            if self._ends_agents:
+                _end_containers()
+            rest = "Agents that have not ended yet are being ended." if self._ends_agents else self._go_on
+            _exit(f"Stopped at once. {rest}")
+        agents = "agents are being ended, no others start" if self._ends_agents else "the agents of the work pool go on"
+        _tell(f"stopping: {agents}; Ctrl-C again stops at once")
+        end = partial(_end, self._left, self._go_on, ends_agents=self._ends_agents)
+        threading.Thread(target=end, name="stopping", daemon=True).start()
 
 
 @contextlib.contextmanager
@@ -131,13 +137,15 @@ def _end_containers() -> None:
         spawn_cleanup()
 
 
-def _end(left: threading.Event, go_on: str) -> None:
-    from tasks.wiring.backends import terminate_agents
+def _end(left: threading.Event, go_on: str, *, ends_agents: bool = True) -> None:
+    if ends_agents:
+        from tasks.wiring.backends import terminate_agents
 
-    # A separate thread does this, because a container engine may not answer.
-    ending = threading.Thread(target=terminate_agents, args=("stopped by Ctrl-C",), name="ending agents", daemon=True)
-    ending.start()
-    ending.join(END_SECONDS)
+        # A separate thread does this, because a container engine may not answer.
+        reason = "stopped by Ctrl-C"
+        ending = threading.Thread(target=terminate_agents, args=(reason,), name="ending agents", daemon=True)
+        ending.start()
+        ending.join(END_SECONDS)
     if not left.wait(LEAVE_SECONDS):
         _exit(go_on)
 

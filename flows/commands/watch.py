@@ -42,7 +42,7 @@ def _watch(group: str, once: bool, storage: StoreOptions) -> int:
     from common.progress import Event
     from flows.commands.advice import advised
     from flows.commands.results import show_results
-    from flows.commands.session import show_outcomes
+    from flows.commands.session import exit_code, show_outcomes
     from flows.fleet import groups
     from flows.fleet.runs import SERVER_ERRORS
     from flows.watching.board import board
@@ -83,7 +83,7 @@ def _watch(group: str, once: bool, storage: StoreOptions) -> int:
     outcomes = groups.outcomes(events)
     show_outcomes(outcomes)
     assert store is not None
-    code = 1 if any(outcome.result == "failed" for outcome in outcomes) else 0
+    code = exit_code(outcomes)
     if store.exists(store.url("reports", group)):
         return max(code, show_results(store, group))
     say(f"no report yet; `{advised(f'mlebench report {group}', store)}` writes it")

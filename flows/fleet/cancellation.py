@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from uuid import UUID
 
 from prefect import get_client
@@ -18,28 +19,41 @@ from prefect.states import Running
 from flows.fleet import resubmission
 from tasks.wiring.prefect_server import shown
 
-POLL_SECONDS = 20.0
+POLL_SECONDS = 10.0
 """Interval between two requests for the state of the flow run."""
+END_SECONDS = 20.0
+"""Time that a flow run which is cancelled, and whose agent is being ended, has to end before it gets a signal."""
 
 
 class CancellationWatcher:
-    """Polls the state of a flow run in a thread, and ends this process if the flow run is cancelled."""
+    """Polls the state of a flow run in a thread. If it is cancelled, ends its work, and after a while its process."""
 
-    def __init__(self, flow_run: UUID) -> None:
-        self.has_ended_work = False
-        """Whether this object has ended the work, because the flow run is cancelled and no worker has done so."""
-        self._id, self._was_cancelled = flow_run, False
-        self._stopped = threading.Event()
+    def __init__(self, flow_run: UUID, end_work: Callable[[], None]) -> None:
+        self.has_ended_process = False
+        """Whether this object has sent this process a signal, because its flow run is cancelled, and no worker did."""
+        self._id, self._end_work = flow_run, end_work
+        self._was_cancelled = self._is_ending = self._stopped = False
 
-    def run(self) -> None:
-        """Poll until `stop` is called."""
-        while not self._stopped.wait(POLL_SECONDS):
+    def run(self, signals: int) -> None:
+        """Poll until `stop` is called, and at once after a signal: the flow run may be cancelled.
+
+        Args:
+            signals: the read end of a pipe that gets a byte for each signal.
+        """
+        while not self._stopped:
+            seconds = END_SECONDS if self._was_cancelled else POLL_SECONDS
+            if select.select([signals], [], [], seconds)[0]:
+                received = os.read(signals, 64)
+                if not received:
+                    break  # the other end is closed
+                self._is_ending = self._is_ending or signal.SIGTERM in received
             with shown("the state of an attempt"):
                 self._poll()
+        os.close(signals)
 
     def stop(self) -> None:
         """Stop polling."""
-        self._stopped.set()
+        self._stopped = True
 
     def _poll(self) -> None:
         with get_client(sync_client=True) as client:
@@ -50,8 +64,12 @@ class CancellationWatcher:
                 # It was marked as crashed while the server, or this machine, was away.
                 client.set_flow_run_state(self._id, Running(message="It is alive."), force=True)
         cancelled = run.state.is_cancelling() or run.state.is_cancelled()
-        if cancelled and self._was_cancelled and not self.has_ended_work:  # a worker had time since the last poll
-            self.has_ended_work = True
+        if self._stopped:  # meanwhile
+            return
+        if cancelled and not self._was_cancelled:
+            self._end_work()
+        elif cancelled and not self._is_ending:
+            self.has_ended_process = True
             os.kill(os.getpid(), signal.SIGTERM)
         self._was_cancelled = cancelled
 
@@ -61,11 +79,22 @@ class CancellationWatcher:
 
 
 @contextlib.contextmanager
-def watch_cancellation(flow_run: str) -> Iterator[CancellationWatcher]:
-    """Watch the state of this process' flow run during the block."""
-    watcher = CancellationWatcher(UUID(flow_run))
-    threading.Thread(target=watcher.run, name="state of the attempt", daemon=True).start()
+def watch_cancellation(flow_run: str, end_work: Callable[[], None]) -> Iterator[CancellationWatcher]:
+    """Watch the state of this process' flow run during the block.
+
+    Args:
+        flow_run: its id.
+        end_work: called in another thread once it is cancelled; returns soon.
+    """
+    watcher = CancellationWatcher(UUID(flow_run), end_work)
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    # Signals are not handled here: Prefect asks whether its own handler is installed before it cancels a flow run.
+    before = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    threading.Thread(target=watcher.run, args=(reader,), name="state of the attempt", daemon=True).start()
     try:
         yield watcher
     finally:
         watcher.stop()
+        signal.set_wakeup_fd(before)
+        os.close(writer)

@@ -91,7 +91,7 @@ def events(runs: GroupRuns, uses: dict[UUID, str], store: Store | None, run_grou
         if state.is_completed():
             yield Event(name, "graded", _score(store, run_group, _attempt(run)))
         elif state.is_final():
-            yield Event(name, "cancelled" if state.is_cancelled() else "failed", explanation(state))
+            yield Event(name, "cancelled") if state.is_cancelled() else Event(name, "failed", explanation(state))
         else:
             location = f"on {host_of(run)}" if host_of(run) and state.is_running() else ""
             yield Event(name, shown_state(state), ", ".join(filter(None, [location, uses.get(run.id)])))
@@ -134,7 +134,7 @@ def uses_of(runs: Sequence[FlowRun]) -> dict[UUID, str]:
 
 def outcomes(found: Sequence[Event]) -> list[Outcome]:
     """The outcomes of attempts that have ended."""
-    results: dict[str, Any] = {"graded": "done", "done": "done"}
+    results: dict[str, Any] = {"graded": "done", "done": "done", "cancelled": "cancelled"}
     return [Outcome(event.row, results.get(event.state, "failed"), event.detail) for event in found]
 
 

@@ -13,7 +13,7 @@ from prefect import get_client, runtime
 from prefect.deployments import run_deployment
 
 from common import progress
-from common.errors import UserError
+from common.errors import Cancelled
 from flows.attempt import attempt_name
 from flows.fleet import resubmission
 from flows.fleet.hosts import online
@@ -87,7 +87,7 @@ class PoolAttempts:
     def poll(self) -> None:
         """Report what the flow runs do, and take the outcomes of those that have ended. Does nothing if called often.
 
-        An attempt whose flow run has crashed is submitted again. Raises `UserError` if the group was cancelled.
+        An attempt whose flow run has crashed is submitted again. Raises `Cancelled` if the group was cancelled.
         """
         now = time.monotonic()
         if now - self._polled_at < POLL_SECONDS:
@@ -105,7 +105,7 @@ class PoolAttempts:
         for run in runs:
             if str(run.id) == self._own:
                 if run.state and (run.state.is_cancelling() or run.state.is_cancelled()):
-                    raise UserError(f"run group {self._request.run_group} was cancelled")
+                    raise Cancelled(f"run group {self._request.run_group} was cancelled; run it again to continue")
             else:
                 self._update(run, now)
 
@@ -167,6 +167,8 @@ class PoolAttempts:
     def _outcome(self, attempt: Attempt, run: FlowRun) -> Outcome:
         state = run.state
         assert state is not None
+        if state.is_cancelled():
+            return Outcome(attempt.name, "cancelled")
         if not state.is_completed():
             return Outcome(attempt.name, "failed", explanation(state))
         request = grade_request(attempt)

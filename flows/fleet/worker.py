@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -24,6 +23,7 @@ from flows.fleet.hosts import Advertisement, online
 from flows.fleet.notifications import BEAT_SECONDS, HOST_ALIVE, HOST_STOPPED, announce_host
 from flows.fleet.queues import FLOWS, PRIORITIES, queue_name, rank_of
 from flows.fleet.runs import agent_at
+from flows.fleet.stopping import stop_on_signals
 from sandbox.host import placement
 from tasks.wiring.context import RunContext
 from tasks.wiring.host import end_superseded, free_slots, need_of, run_name_of, runs_here, this_host
@@ -156,9 +156,7 @@ def _candidate(run: Any) -> Candidate:
 
 def serve(host: Host, healthcheck: bool, say: Callable[[str], None]) -> None:
     """Take attempts from the queues of the host's labels until a signal ends this process."""
-    from prefect.utilities.processutils import setup_signal_handlers_worker
-
-    setup_signal_handlers_worker(os.getpid(), f"the worker {host.name}", say)
+    stop_on_signals(host.name)
     threading.Thread(target=_tend, args=(host, say), name="tend", daemon=True).start()
     anyio.run(_serve, host, healthcheck, say)
 

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from common import progress
 from common.causes import cause_of, explain
-from common.errors import UserError
+from common.errors import Cancelled, UserError
 from common.units import unnamed
 
 if TYPE_CHECKING:
     from prefect.futures import PrefectFuture
 
-Result = Literal["done", "reused", "failed"]
+Result = Literal["done", "reused", "cancelled", "failed"]
 
 
 @dataclass(frozen=True)
@@ -32,14 +32,15 @@ class Outcome:
 
 
 class PartlyFailed(UserError):
-    """Some of the work failed; everything else is finished. See `outcomes`."""
+    """Some of the work failed or was cancelled; everything else is finished. See `outcomes`."""
 
     def __init__(self, outcomes: Sequence[Outcome]) -> None:
         self.outcomes = list(outcomes)
-        failed = [outcome for outcome in outcomes if outcome.result == "failed"]
-        super().__init__(
-            f"{len(failed)} of {len(outcomes)} failed: " + "; ".join(f"{o.what}: {o.message}" for o in failed[:3])
-        )
+        ends = {end: [outcome for outcome in outcomes if outcome.result == end] for end in ("failed", "cancelled")}
+        counts = ", ".join(f"{len(ended)} of {len(outcomes)} {end}" for end, ended in ends.items() if ended)
+        first = [*ends["failed"], *ends["cancelled"]][:3]
+        named = "; ".join(f"{outcome.what}: {outcome.message}".removesuffix(": ") for outcome in first)
+        super().__init__(f"{counts}: {named}")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return PartlyFailed, (self.outcomes,)
@@ -58,12 +59,22 @@ def capture_errors(what: str, outcomes: dict[str, Outcome]) -> Iterator[None]:
 
 
 def outcome_of(what: str, futures: Iterable[PrefectFuture[Any]]) -> Outcome:
-    """The outcome of a chain of task runs: failed if one of them did not complete, otherwise done."""
+    """The outcome of a chain of task runs: done if all have completed, otherwise failed or cancelled."""
     for future in futures:
         future.wait()
         if not future.state.is_completed():
-            return Outcome(what, "failed", cause(future.state))
+            return Outcome(what, "cancelled" if _is_cancelled(future.state) else "failed", cause(future.state))
     return Outcome(what, "done")
+
+
+def _is_cancelled(state: Any) -> bool:
+    try:
+        state.result()
+    except Cancelled:
+        return True
+    except Exception:
+        return False
+    return False
 
 
 def cause(state: Any) -> str:
@@ -86,8 +97,13 @@ def show_outcomes(key: str, outcomes: Sequence[Outcome]) -> None:
 
 
 def finish(key: str, outcomes: Sequence[Outcome]) -> list[Outcome]:
-    """End a flow: show the outcomes in the Prefect UI. Raises `PartlyFailed` if anything failed."""
+    """End a flow: show the outcomes in the Prefect UI. Raises as `require_finished`."""
     show_outcomes(key, outcomes)
-    if any(outcome.result == "failed" for outcome in outcomes):
+    return require_finished(outcomes)
+
+
+def require_finished(outcomes: Sequence[Outcome]) -> list[Outcome]:
+    """The outcomes as a list. Raises `PartlyFailed` if anything failed or was cancelled."""
+    if any(outcome.result in ("failed", "cancelled") for outcome in outcomes):
         raise PartlyFailed(outcomes)
     return list(outcomes)

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from common.errors import UserError
+from common.errors import Cancelled
 from common.settings import get_settings
 from common.starting import search_path
 from sandbox import backends
@@ -67,11 +67,15 @@ class RunSelection:
         claimed = [claim.labels for claim in host_slots().waiting()]
         return [labels for labels in [*pending_runs(), *claimed] if self._has_labels(labels)]
 
-    def cancel(self) -> None:
-        """Prevent waiting runs from starting, and terminate the others. Returns at once."""
+    def note(self) -> None:
+        """Note that the selected runs are cancelled."""
         folder = _folder(self.store, self.run_group)
         folder.mkdir(parents=True, exist_ok=True)
         (folder / _name(self.competition_id, self.seed)).write_text("")
+
+    def cancel(self) -> None:
+        """Prevent waiting runs from starting, and terminate the others. Returns at once."""
+        self.note()
         for holder in self.running():
             terminate(holder)
 
@@ -93,15 +97,15 @@ def is_cancelled(attempt: Attempt) -> bool:
 
 
 def require_not_cancelled(attempt: Attempt) -> None:
-    """Raise `UserError` if somebody has cancelled this run."""
+    """Raise `Cancelled` if somebody has cancelled this run."""
     if is_cancelled(attempt):
-        raise UserError("cancelled by `mlebench cancel`; run the group again to make it")
+        raise Cancelled("cancelled by `mlebench cancel`; run the group again to make it")
 
 
 def store_cancelled(run: ActiveRun, handle: RunHandle, result: RunResult, number: int) -> NoReturn:
     """End a run whose agent was stopped by a user. The submission of a cancelled run is kept.
 
-    Raises `UserError`, or, if this process is being ended, the error that ends it.
+    Raises `Cancelled`, or, if this process is being ended, the error that ends it.
     """
     if not is_cancelled(run.attempt):
         raise termination_reason(KeyboardInterrupt())

@@ -190,7 +190,7 @@ def test_a_signal_that_is_told_twice_is_one_and_two_are_two(monkeypatch: pytest.
     said: list[str] = []
     monkeypatch.setattr(stopping, "_exit", said.append)
     monkeypatch.setattr(stopping, "_tell", said.append)
-    monkeypatch.setattr(stopping, "_end", lambda *_: None)
+    monkeypatch.setattr(stopping, "_end", lambda *_, **__: None)
     monkeypatch.setattr(stopping, "_end_containers", lambda: None)  # those of the tests that come next
     signals = stopping.Signals(threading.Event(), "how to go on")
     signals.react(1)  # the watching thread was first,
