@@ -23,7 +23,7 @@ _TIME_UNITS = {
 }
 _LEAST_WITHOUT_UNIT = 1024**2
 """Fewer bytes are not taken for bytes if they have no unit: people who write 64 mean gigabytes."""
-_LEAST = {"time_limit_seconds": 1, "memory_bytes": 64 * 1024**2, "disk_bytes": 16 * 1024**2, "cpus": 1}
+LEAST = {"time_limit_seconds": 1, "memory_bytes": 64 * 1024**2, "disk_bytes": 16 * 1024**2, "cpus": 1}
 """What any agent needs, by the name of the limit: a shell, a Python interpreter and a small submission."""
 
 
@@ -161,7 +161,7 @@ def parse_limit(name: str, value: object) -> float | int:
     Raises:
         ValueError: it is not a positive value of its kind, or less than what any agent needs.
     """
-    least = _LEAST.get(name, 0)
+    least = LEAST.get(name, 0)
     if name.endswith("_seconds"):
         parsed: float | int = parse_duration(value)
         text, least_text, hint = duration(parsed), duration(least), ""
