@@ -1,8 +1,9 @@
 """Ctrl-C: agents are ended, nothing else starts, and the process ends within seconds, whatever it waits for.
 
-Agents of a work pool are not ended: the process leaves them alone, and ends as soon. SIGTERM (`kill`) has the same
-effect. SIGHUP has not: it comes when a connection is lost, and nobody has asked for the end of agents that may have run
-for a day. They go on, `mlebench ls` calls them interrupted, and the same command continues them.
+Agents of a work pool are not ended: the process leaves them alone, and ends as soon, also at SIGHUP. SIGTERM (`kill`)
+has the same effect. On one machine, SIGHUP has not: it comes when a connection is lost, and nobody has asked for the
+end of agents that may have run for a day. They go on, `mlebench ls` calls them interrupted, and the same command
+continues them.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -51,9 +52,13 @@ def interruptible(go_on: str, *, ends_agents: bool = True) -> Iterator[None]:
         stopping.handle()
         raise KeyboardInterrupt
 
-    previous_handlers = {number: signal.signal(number, stop) for number in _SIGNALS}
+    # A flow run whose process is gone would seem to go on: without agents, the end of the terminal is a reason to end.
+    numbers = (
+        _SIGNALS if ends_agents or signal.getsignal(signal.SIGHUP) == signal.SIG_IGN else (*_SIGNALS, signal.SIGHUP)
+    )
+    previous_handlers = {number: signal.signal(number, stop) for number in numbers}
     try:
-        with _noticed(stopping):
+        with _noticed(stopping, numbers):
             yield
     finally:
         left.set()
@@ -98,7 +103,7 @@ class Signals:
 
 
 @contextlib.contextmanager
-def _noticed(stopping: Signals) -> Iterator[None]:
+def _noticed(stopping: Signals, numbers: Sequence[int]) -> Iterator[None]:
     """React to signals also if the main thread does not: Python's handlers run there, and it may be stuck."""
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
@@ -107,7 +112,7 @@ def _noticed(stopping: Signals) -> Iterator[None]:
     def watch() -> None:
         received = 0
         while number := os.read(reader, 1):
-            received += number[0] in _SIGNALS
+            received += number[0] in numbers
             give_up = time.monotonic() + _REACTION_SECONDS
             while stopping.reactions < received and (remaining := give_up - time.monotonic()) > 0:
                 time.sleep(min(remaining, 0.05))

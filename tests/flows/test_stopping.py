@@ -186,6 +186,34 @@ def test_a_main_thread_that_is_stuck_is_no_obstacle(rounds: int) -> None:
     assert "mlebench: how to go on" in output
 
 
+LEAVING = """\
+import time
+from flows.commands.stopping import interruptible
+
+with interruptible('the agents go on', ends_agents=False):
+    while True:
+        try:  # the signal may come before it waits for a server that is away
+            print('in', flush=True)
+            time.sleep(1000)
+        except KeyboardInterrupt:
+            pass
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_command_with_a_work_pool_leaves_its_agents_alone_and_ends(number: signal.Signals) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", LEAVING], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=ROOT
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "in\n"
+        process.send_signal(number)
+        output, _ = process.communicate(timeout=120)
+    assert process.returncode == 130
+    assert output.count("stopping: the agents of the work pool go on") == 1
+    assert "mlebench: the agents go on" in output
+
+
 def test_a_signal_that_is_told_twice_is_one_and_two_are_two(monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[str] = []
     monkeypatch.setattr(stopping, "_exit", said.append)
