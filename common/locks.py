@@ -42,8 +42,8 @@ def acquire(path: Path, *, shared: bool = False, wait: bool = False) -> int | No
         if error.errno not in _NO_LOCKS:
             raise
         raise UserError(
-            f"the file system of {path.parent} has no file locks ({error.strerror}): choose a disk that has them, with "
-            "--store for a store and MLEBENCH_SCRATCH for work directories"
+            f"the file system of {path.parent} has no file locks ({error.strerror}): put the store and "
+            "MLEBENCH_SCRATCH on a disk that has them"
         ) from None
     except BaseException:
         os.close(descriptor)

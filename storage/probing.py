@@ -64,8 +64,13 @@ def probe(fs: Any, root: str, url: str, *, local: bool) -> None:
     if "s3" in fs.protocol:
         _probe_s3(fs, folder, url)
     elif local:
-        with locked(Path(folder, "lock")):  # as users of datasets do
-            fs.rm(folder, recursive=True)
+        fs.rm(folder, recursive=True)
+        lock = Path(f"{folder}.lock")
+        try:
+            with locked(lock):  # as users of datasets do
+                pass
+        finally:
+            lock.unlink(missing_ok=True)
     else:
         fs.rm_file(first)
 

@@ -100,6 +100,10 @@ def _runnable_here(benchmark: Benchmark) -> None:
     backends.require_runnable(agent, context.request.isolation, context.settings.allowed_hosts)
 
 
+def _sound_agent(benchmark: Benchmark) -> None:
+    benchmark.context.agent.fingerprint()  # reads all of its files
+
+
 def _agent_credentials(benchmark: Benchmark) -> None:
     if benchmark.pool is None:  # with a pool, its hosts need them
         require_agent_credentials(benchmark.context, benchmark.competition_ids)
@@ -145,6 +149,7 @@ _REQUEST_CHECKS: tuple[Check, ...] = (
     _hidden_answers,
     _obfuscated_descriptions,
     _runnable_here,
+    _sound_agent,
     _agent_credentials,
 )
 _STATE_CHECKS: tuple[Check, ...] = (_usable_store, _replaceable_runs, _downloads, _server_of_the_pool)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -14,7 +17,8 @@ def apply_settings() -> None:
     Idempotent and cheap. It sets what cannot be passed as a value:
 
     - the options of S3, because fsspec has one set of defaults per process, which `pandas.read_parquet(url)` also uses;
-    - the directories of further competitions, because competitions are looked up by id in many places.
+    - the directories of further competitions, because competitions are looked up by id in many places;
+    - Prefect's home, where the user has none that can be written.
 
     Raises `UserError` for settings that are not valid.
     """
@@ -32,6 +36,17 @@ def apply_settings() -> None:
         )
     )
     registry.extend(settings.competitions)
+    if "PREFECT_HOME" not in os.environ and not _has_home():
+        home = settings.scratch / "prefect"
+        with contextlib.suppress(OSError):  # who uses it will say so
+            home.mkdir(parents=True, exist_ok=True)
+            os.environ["PREFECT_HOME"] = str(home)
+
+
+def _has_home() -> bool:
+    home = Path(os.path.expanduser("~"))  # noqa: PTH111  # unlike `Path.home`, no error where there is no home
+    existing = home / ".prefect" if (home / ".prefect").is_dir() else home
+    return os.access(existing, os.W_OK | os.X_OK)
 
 
 def _revealed(secret: SecretStr | None) -> str | None:
