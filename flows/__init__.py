@@ -1,3 +1,7 @@
 """Prefect flows, which chain the tasks, and the command line."""
 
-import common  # noqa: F401  # before NumPy is imported
+from mlebench_command import require_own_packages
+
+require_own_packages()
+
+import common  # noqa: E402, F401  # before NumPy is imported

@@ -65,7 +65,9 @@ def built(folder: Path) -> Path:
     pip = (sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, ROOT)
     either((uv(), "build", "--quiet", "--out-dir", folder, ROOT), pip)
     wheel = next(folder.glob("*.whl"))
-    ours = run("git", "ls-files", *PACKAGED, "mlebench_pipeline.py", capture_output=True).stdout.split("\n")
+    ours = run(
+        "git", "ls-files", *PACKAGED, "mlebench_command.py", "mlebench_pipeline.py", capture_output=True
+    ).stdout.split("\n")
     missing = {each for each in ours if each} - set(zipfile.ZipFile(wheel).namelist())
     if missing:
         raise SystemExit(f"not in the wheel: {', '.join(sorted(missing))}")

@@ -64,9 +64,8 @@ def test_the_lock_has_a_version_of_everything_that_is_required(lock: str) -> Non
         assert required.specifier.contains(version), f"{required.name} is {version}: make lock"
 
 
-def test_the_module_of_the_deployments_is_packaged() -> None:
-    assert SETUPTOOLS["py-modules"] == ["mlebench_pipeline"]
-    assert (ROOT / "mlebench_pipeline.py").is_file()
+def test_modules_beside_the_packages_are_packaged() -> None:
+    assert sorted(f"{name}.py" for name in SETUPTOOLS["py-modules"]) == sorted(path.name for path in ROOT.glob("*.py"))
 
 
 def test_every_place_names_the_same_version() -> None:
