@@ -17,6 +17,7 @@ def apply_settings() -> None:
     Idempotent and cheap. It sets what cannot be passed as a value:
 
     - the options of S3, because fsspec has one set of defaults per process, which `pandas.read_parquet(url)` also uses;
+    - how long requests to Kaggle are repeated, which several commands make;
     - the directories of further competitions, because competitions are looked up by id in many places;
     - Prefect's home, where the user has none that can be written.
 
@@ -25,6 +26,7 @@ def apply_settings() -> None:
     from common.settings import get_settings
     from competitions import registry
     from storage.remote import S3Options, configure
+    from storage.sources.kaggle import retry
 
     settings = get_settings()
     configure(
@@ -35,6 +37,7 @@ def apply_settings() -> None:
             patience=settings.patience,
         )
     )
+    retry.configure(settings.patience)
     registry.extend(settings.competitions)
     if "PREFECT_HOME" not in os.environ and not _has_home():
         home = settings.scratch / "prefect"

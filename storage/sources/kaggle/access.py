@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
 
@@ -35,10 +35,18 @@ def access(competition_ids: Iterable[str], timeout: float = NETWORK_TIMEOUT) -> 
     its redirect to the archive.
     """
     ids = list(competition_ids)
-    if not ids:
-        return []
+    asked = [name for name in ids if not _is_bundled(name)]
+    answers = {name: Access(name, "ok", "generated from installed libraries") for name in ids}
+    answers |= {name: _access(name, timeout) for name in asked[:1]}
+    if asked and answers[asked[0]].state in ("no credentials", "unreachable"):  # so it is for all
+        return [replace(answers[asked[0]], competition_id=name) if name in asked else answers[name] for name in ids]
     with ThreadPoolExecutor(MAX_REQUESTS) as pool:
-        return list(pool.map(partial(_access, timeout=timeout), ids))
+        answers |= zip(asked[1:], pool.map(partial(_access, timeout=timeout), asked[1:]), strict=True)
+    return [answers[name] for name in ids]
+
+
+def _is_bundled(competition_id: str) -> bool:
+    return competition_id in registry.folders() and registry.get(competition_id).facts.source != "kaggle"
 
 
 def _access(competition_id: str, timeout: float) -> Access:
@@ -46,9 +54,6 @@ def _access(competition_id: str, timeout: float) -> Access:
     from storage.sources.kaggle.retry import Policy, retrying
 
     page = errors.competition_page(competition_id)
-    folders = registry.folders()
-    if competition_id in folders and registry.get(competition_id).facts.source != "kaggle":
-        return Access(competition_id, "ok", "generated from installed libraries")
     try:
         retrying(competition_id, page, partial(_ask, competition_id, timeout), policy=Policy(MAX_ATTEMPTS, longest=60))
     except errors.RulesNotAccepted as error:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from storage.sources.kaggle import credentials
+from storage.sources.kaggle.credentials import limit_waiting
 from storage.sources.kaggle.errors import CREDENTIALS, NoCredentials
 from storage.sources.source import NETWORK_TIMEOUT
 
@@ -41,26 +42,12 @@ def connect(
         user_agent="mlebench-pipeline",
     )
     with client:
-        # The SDK sets no timeout and would wait forever on a dead connection.
-        session = client.http_client()._session
-        for prefix in ("https://", "http://"):
-            session.mount(prefix, _adapter(timeout))
+        session = limit_waiting(client, timeout)
         # No transfer compression: with it, Content-Length would not be the archive's size.
         session.headers.update({"Accept-Encoding": "identity", **(headers or {})})
         if not follow:
             session.max_redirects = 0
         yield client
-
-
-def _adapter(timeout: float) -> Any:
-    from requests.adapters import HTTPAdapter
-
-    class WithTimeout(HTTPAdapter):
-        def send(self, request: Any, **options: Any) -> Any:  # type: ignore[override]
-            options["timeout"] = options.get("timeout") or timeout
-            return super().send(request, **options)
-
-    return WithTimeout()
 
 
 def _without_queries(record: logging.LogRecord) -> bool:

@@ -14,7 +14,9 @@ from pydantic import SecretStr
 from common.errors import UserError
 from common.plain_json import read_json
 from common.texts import read_text
+from storage.sources.source import NETWORK_TIMEOUT
 
+CONNECT_SECONDS = 10.0
 _secrets: set[str] = set()  # global, because every message must redact every credential that was used
 _QUERY = re.compile(r"\?[^\s'\")>]+")  # contains the signature of signed URLs
 _HEADER = re.compile(r"\b(Bearer|Basic)\s+\S+", re.IGNORECASE)
@@ -65,6 +67,24 @@ def redact(text: str) -> str:
     return _HEADER.sub(r"\1 ***", _QUERY.sub("?...", text))
 
 
+def limit_waiting(client: Any, timeout: float) -> Any:
+    """Give the requests of a client of the SDK a timeout, without which they would wait forever; returns its session.
+
+    `timeout` is that of an answer. A connection is made within seconds, or not at all.
+    """
+    from requests.adapters import HTTPAdapter
+
+    class Limited(HTTPAdapter):
+        def send(self, request: Any, **options: Any) -> Any:  # type: ignore[override]
+            options["timeout"] = options.get("timeout") or (min(timeout, CONNECT_SECONDS), timeout)
+            return super().send(request, **options)
+
+    session = client.http_client()._session
+    for prefix in ("https://", "http://"):
+        session.mount(prefix, Limited())
+    return session
+
+
 def _hide(*secrets: str) -> None:
     _secrets.update(secret for secret in secrets if len(secret) > 3)
 
@@ -107,6 +127,7 @@ def _login() -> str | None:
     from kagglesdk.kaggle_creds import KaggleCredentials
 
     with KaggleClient() as client:
+        limit_waiting(client, NETWORK_TIMEOUT)
         login = KaggleCredentials.load(client=client)
         token: str | None = login.get_access_token() if login else None
     return token

@@ -66,6 +66,10 @@ def final_error(what: str, page: str, error: Exception) -> KaggleError | None:
             return _refused(
                 f"{what}: Kaggle's certificate cannot be verified; is there a proxy? Set REQUESTS_CA_BUNDLE"
             )
+        if "407 Proxy" in str(error):
+            return _refused(
+                f"{what}: the proxy on the way to Kaggle asks for a login; set HTTPS_PROXY=http://USER:PASSWORD@HOST:PORT"
+            )
         return None
     if status == 401:
         return NoCredentials(f"Kaggle does not accept the credentials; {CREDENTIALS}")

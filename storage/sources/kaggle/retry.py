@@ -9,10 +9,11 @@ multiply the patience.
 from __future__ import annotations
 
 import email.utils
+import logging
 import random
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
@@ -23,6 +24,15 @@ from storage.sources.source import Report
 Result = TypeVar("Result")
 
 
+_patience = HOUR
+
+
+def configure(patience: float) -> None:
+    """Use this patience in this process, in seconds. Idempotent."""
+    global _patience
+    _patience = patience
+
+
 @dataclass(frozen=True)
 class Policy:
     """Number of tries without progress, delays, the longest accepted Retry-After, and the patience, in seconds."""
@@ -31,7 +41,7 @@ class Policy:
     first: float = 1.0
     cap: float = 60.0
     longest: float = 900.0
-    patience: float = HOUR
+    patience: float = field(default_factory=lambda: _patience)
     """After so long without progress since the first failure it gives up, however many tries are left."""
 
 
@@ -66,12 +76,13 @@ class Retries:
             raise final from None
         self._since = self._since if self.failures else time.monotonic()
         self.failures += 1
-        impatient = time.monotonic() - self._since >= self.policy.patience
+        remaining_seconds = self._since + self.policy.patience - time.monotonic()
+        impatient = remaining_seconds <= 0
         if impatient or self.failures >= self.policy.tries:
             tries = f"{self.failures} {'try' if self.failures == 1 else 'tries'}"
             gave_up = Unreachable(f"{self.what}: gave up after {tries} ({describe(error)}); run again to resume")
             raise (gave_up.of_kind("missing") if impatient else gave_up) from None
-        delay = self._delay(error)
+        delay = min(self._delay(error), remaining_seconds)
         self.report(f"waiting {delay:.0f} s: {describe(error)}")
         sleep(delay)
 
@@ -89,14 +100,21 @@ class Retries:
         return requested_seconds + random.uniform(0, 0.1 * requested_seconds + policy.first)
 
 
+def _warn(text: str) -> None:
+    logging.getLogger("mlebench.kaggle").warning("%s", text)
+
+
 def retrying(
     what: str,
     page: str,
     function: Callable[[], Result],
-    report: Report = lambda _: None,
+    report: Report = _warn,
     policy: Policy | None = None,
 ) -> Result:
-    """Call `function`, retry it after transient errors, and return its result. Raises `KaggleError`."""
+    """Call `function`, retry it after transient errors, and return its result; each wait is reported.
+
+    Raises `KaggleError`.
+    """
     retries, errors = Retries(what, page, report, policy), network_errors()
     while True:
         try:
