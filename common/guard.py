@@ -8,6 +8,7 @@ The name in `Host` identifies a page whose own name resolves to this machine (DN
 from __future__ import annotations
 
 import base64
+import contextlib
 import hmac
 import secrets
 import socket
@@ -16,10 +17,19 @@ from collections.abc import Awaitable, Callable, Collection, Iterable
 from pathlib import Path
 from typing import Any
 
-HOST = "127.0.0.1"
+
+def _loopback() -> str:
+    """The address of the loopback: that of IPv6 only where there is no other, because browsers are told it, too."""
+    with contextlib.suppress(OSError), socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return "127.0.0.1"
+    return "::1"
+
+
+HOST = _loopback()
 """The address at which our servers listen: other machines must not reach them."""
 USER = "mlebench"
-_LOOPBACK_NAMES = (HOST, "localhost", "[::1]")
+_LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
 _NAVIGATION = {"sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}
 _Send = Callable[[dict[str, Any]], Awaitable[None]]
 
@@ -70,7 +80,22 @@ def listen(port: int = 0, host: str = HOST) -> socket.socket:
     Otherwise, another user's program could listen on the port before our server does, and receive the logins of its
     clients. Requests to a socket that is open already wait for our server.
     """
-    return socket.create_server((host, port), backlog=2048)  # as uvicorn's
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    return socket.create_server((host, port), family=family, backlog=2048)  # as uvicorn's
+
+
+def address(port: int, host: str = HOST) -> str:
+    """Host and port, as in URLs.
+
+    >>> address(80, "127.0.0.1"), address(80, "::1")
+    ('127.0.0.1:80', '[::1]:80')
+    """
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def origin(port: int) -> str:
+    """The URL of one of our servers on this machine."""
+    return f"http://{address(port)}"
 
 
 def new_credential() -> str:

@@ -16,6 +16,8 @@ from pathlib import Path
 
 import psutil
 
+from common.guard import listen
+
 PATIENCE = 240.0  # seconds for a service to answer; a Prefect server on a busy machine takes over a minute
 _GRACE_SECONDS = 30.0  # seconds between SIGTERM and SIGKILL, in which a worker stops its flow runs
 
@@ -155,9 +157,8 @@ def _runs(process: psutil.Process) -> bool:
 
 
 def free_port() -> int:
-    """A port of 127.0.0.1 that is free now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
+    """A port of the loopback that is free now."""
+    with listen() as probe:
         return int(probe.getsockname()[1])
 
 

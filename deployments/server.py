@@ -15,7 +15,7 @@ from typing import Any
 import psutil
 
 from common import serving
-from common.guard import HOST, basic, listen
+from common.guard import HOST, basic, listen, origin
 from deployments.background import BackgroundProcesses, ServiceError
 from flows.prefect_server import MODULE
 
@@ -64,7 +64,7 @@ def start_server(
         reason = os.strerror(error.errno or 0)
         raise ServiceError(f"port {port} of {HOST} cannot be taken ({reason}); choose another one") from error
     command = serving.command(MODULE, "--socket", str(listener.fileno()))
-    health = f"http://{HOST}:{port}/api/health"
+    health = f"{origin(port)}/api/health"
     return processes.start("server", command, settings, lambda: bool(ask(health)), listener)
 
 

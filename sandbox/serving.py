@@ -205,13 +205,14 @@ def listen_tcp(host: str, port: int | None) -> socket.socket:
         OSError: the address cannot be bound.
     """
     deadline = time.monotonic() + PORT_SECONDS
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = None
     while port and listener is None and time.monotonic() < deadline:
         try:
-            listener = socket.create_server((host, port), backlog=CONNECTIONS)
+            listener = socket.create_server((host, port), family=family, backlog=CONNECTIONS)
         except OSError:
             time.sleep(0.1)
-    listener = listener or socket.create_server((host, 0), backlog=CONNECTIONS)
+    listener = listener or socket.create_server((host, 0), family=family, backlog=CONNECTIONS)
     # Connections inherit TCP_NODELAY. Without it, every response except the first on a connection takes 40 ms: asyncio
     # sets it only on sockets that were created with an explicit protocol.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

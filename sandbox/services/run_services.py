@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from common import plain_json
+from common.guard import HOST, origin
 from sandbox.backend import Allowance, ServiceAddresses
 from sandbox.errors import BackendError
 from sandbox.gateway.prices import version_of_prices
@@ -85,7 +86,7 @@ class RunServices:
 
         Args:
             workdir: the run's work directory; created if missing.
-            addresses: where to listen; by default on 127.0.0.1.
+            addresses: where to listen; by default on the loopback.
             checker: checks submissions; None for no validation service.
             validation_limits: how many submissions the agent may validate, and of what size.
             gateway: providers and budget of the gateway; None for no gateway.
@@ -223,12 +224,12 @@ class RunServices:
             listeners[name] = opened.enter_context(listen_unix(self._addresses.sockets / f"{name}.sock"))
             return url
         earlier_port = self._state.ports.get(name)
-        listeners[name] = opened.enter_context(listen_tcp("127.0.0.1", earlier_port))
+        listeners[name] = opened.enter_context(listen_tcp(HOST, earlier_port))
         port = listeners[name].getsockname()[1]
         if earlier_port and port != earlier_port:
             logger.warning("port %d is taken: if the run is in progress, it lost its %s service", earlier_port, name)
         self._state = replace(self._state, ports={**self._state.ports, name: port})
-        return f"http://127.0.0.1:{port}"
+        return origin(port)
 
 
 def take_over(workdir: Path, earlier: Path, since: str) -> None:

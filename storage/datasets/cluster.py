@@ -17,6 +17,7 @@ from typing import Any
 from common.causes import HOUR, cause_of
 from common.errors import UserError
 from common.guard import HOST, new_credential
+from common.guard import address as address_of
 
 POLL_SECONDS = 5.0
 REPORT_SECONDS = 60.0
@@ -105,7 +106,8 @@ def cluster(
             threads_per_worker=1,
             processes=True,
             memory_limit=worker_memory(workers, psutil.virtual_memory().total),
-            dashboard_address=dashboard or f"{HOST}:0",
+            host=HOST,
+            dashboard_address=dashboard or address_of(0),
             scheduler_kwargs={"dashboard": dashboard is not None},
             security=(security := Security.temporary()),
             silence_logs=logging.CRITICAL,  # errors of tasks are raised in the caller
