@@ -11,9 +11,11 @@ import re
 from pathlib import Path
 from urllib.parse import unquote_to_bytes
 
-from common.errors import UserError
+from common.errors import UsageError
 
 _LOCAL = re.compile(r"(?:file|local):(?://(?:localhost(?=/|\Z))?)?", re.IGNORECASE)
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_ALMOST_URL = re.compile(r"(s3a?|gs|gcs|az|abfss?|https?):/?(?!/)(.*)", re.IGNORECASE)
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.:-]+://")
 
 
@@ -31,10 +33,13 @@ def local_path(location: str) -> Path | None:
 def absolute_url(location: str) -> str:
     """The one URL of a plain path or URL, without a trailing slash. `~` is the home directory, links are followed.
 
-    Raises `UserError` if it is empty, or there is no home directory for `~`.
+    Raises `UsageError` if it is empty, has a line end in it, is almost a URL, or there is no home directory for `~`.
     """
-    if not location.strip() or "\0" in location:
-        raise UserError(f"{location!r} is neither a directory nor a URL")
+    if not location.strip() or _CONTROL.search(location):
+        raise UsageError(f"{location!r} is neither a directory nor a URL")
+    if almost := _ALMOST_URL.match(location):
+        scheme, rest = almost.groups()
+        raise UsageError(f"{location} is no URL; write {scheme}://{rest}, or ./{location} for a directory of that name")
     path = local_path(location)
     if path is None:
         scheme, rest = location.split("://", 1)
@@ -42,4 +47,4 @@ def absolute_url(location: str) -> str:
     try:
         return path.expanduser().resolve().as_uri()
     except (OSError, RuntimeError) as error:  # no home, a deleted working directory, links that form a circle
-        raise UserError(f"{location}: {error}; write the whole path of the directory") from error
+        raise UsageError(f"{location}: {error}; write the whole path of the directory") from error

@@ -15,7 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, get_args
 
-from pydantic import BeforeValidator, ByteSize, Field, SecretStr, ValidationError
+from pydantic import BeforeValidator, ByteSize, Field, SecretStr, ValidationError, model_validator
 from pydantic_settings import (
     BaseSettings,
     NoDecode,
@@ -25,6 +25,7 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
+from common.environment import bare, settle
 from common.errors import UserError, close_matches, expected, one_line
 from common.plain_json import parse_json, read_json
 from common.providers import Price, Provider
@@ -55,13 +56,18 @@ def _directories(value: Any) -> Any:
 
 
 def _expanded(value: Any) -> Any:
-    """Replace `~` by the home directory, as a shell does. An empty text is no path."""
-    if value == "":
-        return None
+    """Replace `~` by the home directory, as a shell does."""
     try:
         return Path(value).expanduser() if isinstance(value, str | Path) else value
     except RuntimeError as error:
         raise ValueError(f"{value}: {error}") from error
+
+
+def _bare(value: Any) -> Any:
+    """A value of the file or the environment, its texts without blanks and quotes around them; empty ones are unset."""
+    if isinstance(value, dict):
+        return {key: cleaned for key, each in value.items() if (cleaned := _bare(each)) != ""}
+    return bare(value) if isinstance(value, str) else value
 
 
 def _home() -> Path:
@@ -251,6 +257,11 @@ class Settings(BaseSettings):
         """Arguments first, then the environment, then mlebench.toml."""
         return init_settings, env_settings, TomlConfigSettingsSource(settings_cls)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _bare_values(cls, values: Any) -> Any:
+        return _bare(values)
+
     def params_of(self, competition_id: str) -> dict[str, Any]:
         """Overrides of a competition's parameters from the file `params`; empty without a file.
 
@@ -267,7 +278,11 @@ class Settings(BaseSettings):
 
 @lru_cache(maxsize=1)  # one environment and one file a process: all of its parts must read the same settings
 def get_settings() -> Settings:
-    """The settings of this process. Raises `UserError` naming the unknown or invalid setting."""
+    """The settings of this process. Raises `UserError` naming the unknown or invalid setting.
+
+    The environment is rewritten first (`common.environment`), because libraries read variables of their own.
+    """
+    settle()
     _warn_of_unknown_variables(os.environ)
     try:
         return Settings()

@@ -22,7 +22,9 @@ from pathlib import Path
 import psutil
 
 from common import starting
-from common.guard import HOST, listen, new_credential, write_private
+from common.errors import UserError
+from common.guard import HOST, address, listen, new_credential, origin, write_private
+from common.settings import get_settings
 from deployments.background import BackgroundProcesses, ServiceError, free_port
 from deployments.server import CREDENTIAL, answers, ask, start_server
 from storage.datasets.cluster import worker_memory
@@ -50,7 +52,7 @@ class Installation:
     @property
     def url(self) -> str:
         """The address of the Prefect UI."""
-        return f"http://{HOST}:{self.port}"
+        return origin(self.port)
 
     @property
     def scheduler_file(self) -> Path:
@@ -64,7 +66,7 @@ class Installation:
     def dashboard(self) -> str:
         """The URL of Dask's dashboard."""
         services = json.loads(self.scheduler_file.read_text())["services"]
-        return f"http://{HOST}:{services['dashboard']}/status"
+        return f"{origin(services['dashboard'])}/status"
 
     @property
     def credential(self) -> str:
@@ -136,17 +138,17 @@ class Installation:
         if not store.top.local:
             return
         listener = listen()
-        address = f"http://{HOST}:{listener.getsockname()[1]}"
-        self._files.write_text(address)
+        url = origin(listener.getsockname()[1])
+        self._files.write_text(url)
         command = starting.command("deployments.files", "--store", store.root, "--socket", str(listener.fileno()))
         command += ["--credential", str(self.login)]
-        self.processes.start("files", command, {}, lambda: answers(address), listener)
+        self.processes.start("files", command, {}, lambda: answers(url), listener)
 
     def _start_scheduler(self) -> None:
         self.scheduler_file.unlink(missing_ok=True)
         write_certificate(self.certificate)
         command = starting.command("distributed.cli.dask_scheduler", "--host", HOST, "--port", "0", "--protocol", "tls")
-        command += ["--dashboard-address", f"{HOST}:0", "--scheduler-file", str(self.scheduler_file)]
+        command += ["--dashboard-address", address(0), "--scheduler-file", str(self.scheduler_file)]
         command += ["--preload", "deployments.dashboard"]
         env = certificate_environment(self.certificate) | {CREDENTIAL: self.credential}
         self.processes.start("dask-scheduler", command, env, lambda: bool(self.dask_address()))
@@ -154,7 +156,7 @@ class Installation:
     def _start_dask_workers(self) -> None:
         command = starting.command("distributed.cli.dask_worker", self.dask_address())
         # Workers have an HTTP server even without a dashboard. It has no pages, and listens on this machine only.
-        command += ["--no-dashboard", "--dashboard-address", f"{HOST}:0"]
+        command += ["--no-dashboard", "--dashboard-address", address(0)]
         env = certificate_environment(self.certificate) | {"DASK_DISTRIBUTED__WORKER__HTTP__ROUTES": "[]"}
         command += ["--nworkers", str(self.dask_workers), "--nthreads", "1", "--host", HOST]
         command += ["--memory-limit", str(worker_memory(self.dask_workers, psutil.virtual_memory().total))]
@@ -211,13 +213,18 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--port", type=int, default=4200, help="port of the UI and API; 0: a free one (default: 4200)")
     parser.add_argument("--dask-workers", type=int, default=2, help="Dask worker processes (default: 2)")
     options = parser.parse_args(arguments)
+    try:
+        get_settings()  # rewrites proxies and certificates for the services, too
+    except UserError as error:
+        print(f"up: {error}", file=sys.stderr)  # noqa: T201
+        return 2
     installation = Installation(options.state, options.port, options.dask_workers)
     if options.down:
         print("ended: " + (", ".join(installation.down()) or "nothing was running"))  # noqa: T201
         return 0
     try:
         installation.up()
-    except ServiceError as error:
+    except (ServiceError, UserError) as error:
         installation.down()
         print(f"up: {error}", file=sys.stderr)  # noqa: T201
         return 1

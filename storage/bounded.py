@@ -49,6 +49,14 @@ def _session_class() -> type[Any]:
             super().__init__(timeout=timeout, **options)
             self._seconds = sum(timeout)
 
+        async def _create_connector(self, proxy_url: str | None) -> Any:
+            connector = await super()._create_connector(None if _is_socks(proxy_url) else proxy_url)
+            return _socks_connector(str(proxy_url), connector) if _is_socks(proxy_url) else connector
+
+        async def _get_session(self, proxy_url: str | None) -> Any:
+            session = await super()._get_session(proxy_url)
+            return _Connected(session) if _is_socks(proxy_url) else session
+
         async def send(self, request: Any) -> Any:
             """Send a request; returns once an answer has begun. Raises `Unanswered`, also for a late answer."""
             try:
@@ -57,3 +65,37 @@ def _session_class() -> type[Any]:
                 raise Unanswered(endpoint_url=request.url) from None
 
     return BoundedSession
+
+
+class _Connected:
+    """A session whose connector knows the proxy, so that its requests do not name it."""
+
+    def __init__(self, session: Any) -> None:
+        self._session = session
+
+    def request(self, method: str, *, proxy: str, proxy_headers: Any, **options: Any) -> Any:
+        return self._session.request(method, **options)
+
+
+def _is_socks(proxy_url: str | None) -> bool:
+    """Whether a proxy is one of SOCKS. botocore takes its URL for a host name, and puts `http://` before it."""
+    return bool(proxy_url and proxy_url.removeprefix("http://").startswith("socks"))
+
+
+def _socks_connector(proxy_url: str, plain: Any) -> Any:
+    """A connector with the certificates and limits of a plain one whose connections are made by a SOCKS proxy."""
+    from urllib.parse import unquote, urlsplit
+
+    from aiohttp_socks import ProxyConnector, ProxyType
+
+    proxy = urlsplit(proxy_url.removeprefix("http://"))
+    return ProxyConnector(
+        proxy_type=ProxyType.SOCKS5,
+        host=str(proxy.hostname),
+        port=proxy.port or 1080,
+        username=proxy.username and unquote(proxy.username),
+        password=proxy.password and unquote(proxy.password),
+        rdns=proxy.scheme == "socks5h",
+        ssl=plain._ssl,
+        limit=plain.limit,
+    )

@@ -119,8 +119,9 @@ def build(
             for name in (*PROXIES, *map(str.lower, PROXIES)):  # the client would add those of its configuration
                 command += ["--build-arg", f"{name}="]
         for name in PROXIES if trusted else ():
-            if os.environ.get(name) or os.environ.get(name.lower()):
-                command += ["--build-arg", f"{name}={os.environ.get(name) or os.environ[name.lower()]}"]
+            proxy = os.environ.get(name) or os.environ.get(name.lower())
+            if proxy and not proxy.startswith("socks"):  # installers in a build cannot use those
+                command += ["--build-arg", f"{name}={proxy}"]
         for name, path in (_secrets(Path(temporary)) if trusted else {}).items():
             command += ["--secret", f"id={name},src={path}"]
         process = subprocess.Popen(

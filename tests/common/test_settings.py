@@ -168,14 +168,41 @@ def test_the_home_of_nobody_is_named(toml: Toml, monkeypatch: pytest.MonkeyPatch
         get_settings()
 
 
-def test_an_empty_variable_is_not_the_working_directory(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("RAW_DIR", "PARAMS"):
-        monkeypatch.setenv(f"{PREFIX}{name}", "")
-    assert (get_settings().raw_dir, get_settings().params) == (None, None)
+@pytest.mark.parametrize("empty", ["", " ", "\n", '""'])
+def test_an_empty_value_is_unset(empty: str, toml: Toml, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in Settings.model_fields:
+        monkeypatch.delenv(f"{PREFIX}{name.upper()}", raising=False)
+    default = get_settings()
+    for name in Settings.model_fields:
+        monkeypatch.setenv(f"{PREFIX}{name.upper()}", empty)
     get_settings.cache_clear()
-    monkeypatch.setenv("MLEBENCH_SCRATCH", "")
-    with pytest.raises(UserError, match="MLEBENCH_SCRATCH"):
-        get_settings()
+    assert get_settings() == default
+    get_settings.cache_clear()
+    toml("\n".join(f"{name} = {json.dumps(empty)}" for name in ("store", "scratch", "raw_dir", "patience")))
+    assert get_settings() == default
+
+
+@pytest.mark.parametrize("around", ["{}\n", "{}\r\n", " {}\t", '"{}"', "'{}'\n"])
+def test_what_is_around_a_value_does_not_count(around: str, toml: Toml, monkeypatch: pytest.MonkeyPatch) -> None:
+    values = {
+        "store": "s3://bucket/x",
+        "patience": "5",
+        "cache_limit": "5GB",
+        "raw_dir": "/raw",
+        "llm_transcripts": "1",
+    }
+    values |= {"agent_dirs": "/one:/two", "s3_secret_access_key": "key", "providers__a__base_url": "http://x/v1"}
+    for name, value in values.items():
+        monkeypatch.setenv(f"{PREFIX}{name.upper()}", value)
+    expected = get_settings()
+    for name, value in values.items():
+        monkeypatch.setenv(f"{PREFIX}{name.upper()}", around.format(value))
+    get_settings.cache_clear()
+    assert get_settings() == expected
+    monkeypatch.delenv("MLEBENCH_STORE")
+    get_settings.cache_clear()
+    toml(f"store = {json.dumps(around.format(values['store']))}")
+    assert get_settings() == expected
 
 
 def test_a_user_without_a_home_directory_is_told_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
