@@ -9,9 +9,14 @@ Registering is idempotent: it updates what has changed.
 from __future__ import annotations
 
 import argparse
+import sys
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
+
+from common.errors import UserError
+from common.settings import get_settings
+from flows import which_server
 
 if TYPE_CHECKING:
     from prefect.deployments.runner import RunnerDeployment
@@ -153,6 +158,15 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--pool", default=POOL, help=f"work pool (default: {POOL})")
     parser.add_argument("--paused", action="store_true", help="schedules do not start runs")
     options = parser.parse_args(arguments)
+    try:
+        get_settings()
+        which_server.choose()
+        from flows.fleet.queues import require_server
+
+        require_server("registering deployments needs")
+    except UserError as error:
+        print(f"deploy: {error}", file=sys.stderr)  # noqa: T201
+        return 2
     for name in deploy(options.pool, options.paused):
         print(name)  # noqa: T201
     return 0

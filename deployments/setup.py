@@ -13,6 +13,7 @@ from pathlib import Path
 
 from common.errors import UserError
 from deployments.deploy import POOL, deploy
+from flows import which_server
 from storage.datasets.cluster_access import write_certificate
 from storage.store import Store
 from tasks.wiring.context import open_store
@@ -45,6 +46,7 @@ def main(arguments: list[str] | None = None) -> int:
         if options.certificate and not options.certificate.exists():
             write_certificate(options.certificate)
         store = open_store()
+        which_server.choose()
         if make_bucket(store):
             print(f"created the bucket of {store.root}")  # noqa: T201
         store.require_usable()

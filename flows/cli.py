@@ -10,6 +10,7 @@ import io
 import logging
 import os
 import sys
+import traceback
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -17,7 +18,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from common.causes import cause_of, explain
-from common.errors import UsageError, UserError, close_matches
+from common.errors import UsageError, UserError, close_matches, one_line
 from common.starting import collect_seldom
 from common.terminal import clean_output
 
@@ -133,19 +134,21 @@ class _Commands(click.Group):
 
 
 def _with_settings(command: click.Command) -> click.Command:
-    """A copy of the command that quiets Prefect and applies the settings first; `--help` works without them."""
+    """A copy of the command that applies the settings and quiets Prefect first; `--help` works without them."""
     wrapped = copy.copy(command)
     callback = command.callback
     assert callback is not None
 
     @functools.wraps(callback)
     def call(*args: Any, **options: Any) -> Any:
-        from flows.commands.options import quiet_prefect
-
-        quiet_prefect()
         from tasks.wiring.process import apply_settings
 
         apply_settings()
+        from flows import which_server
+        from flows.commands.options import quiet_prefect
+
+        quiet_prefect()
+        which_server.choose()
         return callback(*args, **options)
 
     wrapped.callback = call
@@ -194,11 +197,14 @@ def _main(arguments: Sequence[str] | None) -> int:
         return 2 if isinstance(error, UsageError) else 1
     except Exception as error:
         if server := _silent_server(error):
-            click.echo(
-                f"mlebench: the Prefect server {server} does not answer; start it (make up), or unset PREFECT_API_URL",
-                err=True,
-            )
+            remedy = "start it (make up), or unset PREFECT_API_URL"
+            if not os.environ.get("PREFECT_API_URL"):
+                remedy = "it was started by this command; run it again"
+            click.echo(f"mlebench: the Prefect server {server} does not answer; {remedy}", err=True)
             return 1
+        if reason := _invalid_prefect_settings(error):
+            click.echo(f"mlebench: {reason}", err=True)
+            return 2
         from tasks.wiring.prefect_server import asks_for_login
 
         if asks_for_login(error):
@@ -223,6 +229,17 @@ def _silent_server(error: Exception) -> str | None:
     if type(error).__module__ == "httpx" and type(error).__name__ in ("ConnectError", "ConnectTimeout"):
         return os.environ.get("PREFECT_API_URL")
     return None
+
+
+def _invalid_prefect_settings(error: Exception) -> str:
+    """What is wrong with Prefect's own settings, if the error says that: they are read when it is imported."""
+    files = (frame.f_code.co_filename for frame, _ in traceback.walk_tb(error.__traceback__))
+    if not isinstance(error, ValueError) or not any("/prefect/settings/" in file for file in files):
+        return ""
+    problem = next(iter(error.errors()), None) if hasattr(error, "errors") else None
+    text = f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}" if problem else one_line(error)
+    sources = "PREFECT_... variables, and .env, prefect.toml and pyproject.toml here"
+    return f"Prefect's settings are not valid ({text}); see {sources}"
 
 
 def _require_utf8() -> None:

@@ -16,7 +16,8 @@ import time
 import urllib.request
 
 from common import serving, starting
-from common.guard import listen, new_credential
+from common.errors import UserError
+from common.guard import listen, new_credential, origin
 from common.processes import start_time
 from flows.prefect_server import MODULE
 
@@ -28,22 +29,19 @@ _STARTED_BY = "MLEBENCH_STARTED_BY"
 class TemporaryServer:
     """A Prefect server that is a child of this process, listens on this machine only, and has a login of its own.
 
-    Args:
-        environment: Environment variables of the server besides those of this process.
-
     Raises:
-        RuntimeError: It does not start; only `wait` raises this.
+        UserError: It does not start; only `wait` raises this.
     """
 
-    def __init__(self, environment: dict[str, str]) -> None:
+    def __init__(self) -> None:
         self.credential = new_credential()
         """Its login, the value for PREFECT_API_AUTH_STRING."""
-        self._start(environment)
+        self._start()
 
     @property
     def api_url(self) -> str:
         """Its API's address, the value for PREFECT_API_URL."""
-        return f"http://127.0.0.1:{self._port}/api"
+        return f"{origin(self._port)}/api"
 
     def wait(self) -> None:
         """Return once it answers."""
@@ -53,8 +51,12 @@ class TemporaryServer:
             if code is not None or time.monotonic() > give_up:
                 self.stop()
                 self._output.seek(0)
-                output = self._output.read().decode(errors="replace").strip()
-                raise RuntimeError(f"Prefect's temporary server did not start: {output or f'exit code {code}'}")
+                lines = self._output.read().decode(errors="replace").split("\n")
+                reason = next((line.strip() for line in reversed(lines) if line.strip()), f"exit code {code}")
+                raise UserError(
+                    f"Prefect's temporary server did not start: {reason}; its database is in PREFECT_HOME, by default "
+                    "in ~/.prefect, which must be writable"
+                )
             time.sleep(0.05)
 
     def terminate(self) -> None:
@@ -70,7 +72,7 @@ class TemporaryServer:
             self._process.kill()
             self._process.wait()
 
-    def _start(self, environment: dict[str, str]) -> None:
+    def _start(self) -> None:
         self._output = tempfile.TemporaryFile()  # noqa: SIM115 (the server writes to it as long as it runs)
         with listen() as listener:
             self._port = listener.getsockname()[1]
@@ -79,12 +81,13 @@ class TemporaryServer:
                 env={
                     **os.environ,
                     "PYTHONPATH": starting.search_path(),
-                    **environment,
                     "PREFECT_UI_ENABLED": "0",
                     "PREFECT__SERVER_EPHEMERAL": "1",
                     # All users of the machine can read a command line, so the login is here.
                     "PREFECT_SERVER_API_AUTH_STRING": self.credential,
+                    **({"PREFECT_HOME": os.path.abspath(home)} if (home := os.environ.get("PREFECT_HOME")) else {}),  # noqa: PTH100  # of text
                 },
+                cwd="/",  # Prefect's settings in a file of the current directory are those of another server
                 stdin=subprocess.DEVNULL,
                 stdout=self._output,
                 stderr=self._output,
@@ -104,7 +107,7 @@ _running: TemporaryServer | None = None
 
 
 def start() -> TemporaryServer | None:
-    """Start the temporary server of this process, unless it runs, or a server is configured, or must be.
+    """Start the temporary server of this process, unless it runs, or a server is configured.
 
     Flows use it from now on; call `wait` before the first one. It ends with this process, at the latest.
     """
@@ -113,11 +116,10 @@ def start() -> TemporaryServer | None:
 
     if _running is not None:
         return _running
-    settings = get_current_settings()
-    if settings.api.url is not None or not settings.server.ephemeral.enabled:
+    if get_current_settings().api.url:
         return None
     end_orphans()
-    _running = TemporaryServer(settings.to_environment_variables(exclude_unset=True))
+    _running = TemporaryServer()
     atexit.register(stop)
     _use(_running)
     return _running

@@ -124,7 +124,7 @@ def command(
     items, failed = _items(submission)
     if not items and not failed:
         raise UserError(f"{submission} has no submissions: nothing was graded")
-    store = storage.open()
+    store = storage.open(new=True)
     grades: dict[int, Grade] = {}
     for dataset in dict.fromkeys(_made_on(line, grading.edition) for line in items.values()):
         lines_of_dataset = {

@@ -32,7 +32,7 @@ def command(submission: Path, competition_id: str, grading: GradingOptions, stor
     from tasks.wiring.context import local_cache
     from tasks.wiring.grades import chosen_thresholds, process_graders
 
-    store = storage.open()
+    store = storage.open(new=True)
     thresholds = chosen_thresholds(store, competition.facts, grading.leaderboard)
     dataset = require(store, Dataset(grading.edition, competition_id))
     with (

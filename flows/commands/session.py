@@ -30,8 +30,10 @@ def run_flow(title: str, flow: Callable[[], Any], leaves_agents: bool = False, g
     Ctrl-C ends the agents of this process, unless the flow leaves them alone because they run in a work pool. `go_on`
     is the line that says how to go on then, if the flow does not end by itself within seconds.
     """
-    from flows import temporary_server
+    from flows import temporary_server, which_server
 
+    if remark := which_server.remark():
+        click.echo(remark, err=True)
     server = temporary_server.start()
     from tasks.wiring.prefect_server import share_certificates
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from common.errors import UserError
 from common.settings import Settings
 from common.units import counted, listed
 from competitions import registry
@@ -30,8 +33,14 @@ class Finding:
 
 
 def check_store(store: Store) -> Finding:
-    """The store answers and is writable."""
+    """The store answers and is writable. One on this machine that does not exist yet is not created."""
+    folder = store.local()
     try:
+        if folder is not None and not folder.exists():
+            parent = _existing(folder)
+            if not os.access(parent, os.W_OK | os.X_OK):
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(parent))
+            return Finding("store", "ok", f"{store.root} does not exist yet; prepare and run create it")
         store.require_usable()
     except Exception as error:
         return Finding("store", "fail", str(error))
@@ -148,23 +157,25 @@ def labels() -> list[str]:
 
 def check_docker(required: bool = False) -> Finding:
     """A Docker engine answers. Only untrusted agents need one."""
-    import docker
+    from sandbox.docker.engine import connect
 
     try:
-        client = docker.from_env(timeout=5)
+        client = connect()
         version = client.version()["Version"]
         client.close()
-    except Exception:
-        return Finding(
-            "docker", "fail" if required else "warn", "no engine answers", "needed for untrusted agents; start dockerd"
-        )
+    except UserError as error:
+        return Finding("docker", "fail" if required else "warn", str(error), "it is needed for untrusted agents")
     return Finding("docker", "ok", f"engine {version}")
 
 
 def check_dask(settings: Settings) -> Finding:
-    """The configured scheduler answers and has workers; without one, a local cluster is started."""
+    """The configured scheduler answers and has workers; without one, a local cluster starts, as in a run."""
     if settings.dask_address is None:
-        return Finding("dask", "ok", f"a local cluster of {settings.dask_workers} processes is started when needed")
+        from storage.datasets.cluster import cluster
+        from tasks.wiring.process import apply_settings
+
+        with cluster(None, 1, apply_settings):
+            return Finding("dask", "ok", f"a local cluster starts; a run has {settings.dask_workers} processes in it")
     from distributed import Client
 
     try:
@@ -218,5 +229,11 @@ def guarded(about: str, check: Callable[[], Finding | Iterable[Finding]]) -> lis
         findings = check()
         return [findings] if isinstance(findings, Finding) else list(findings)
     except Exception as error:
-        text = f"{type(error).__name__}: {error}".splitlines()[0]
-        return [Finding(about, "fail", f"could not be checked: {text}")]
+        text = str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {error}"
+        return [Finding(about, "fail", f"could not be checked: {text.splitlines()[0]}")]
+
+
+def _existing(path: Path) -> Path:
+    while not path.exists():
+        path = path.parent
+    return path

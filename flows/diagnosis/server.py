@@ -5,10 +5,7 @@ Whoever may create flow runs on it can start programs on its workers.
 
 from __future__ import annotations
 
-import json
 import os
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from typing import Any
 
@@ -23,15 +20,15 @@ _REMEDY = "start it as `make up` does, or put a proxy in front of it that refuse
 
 
 def check_prefect() -> Iterator[Finding]:
-    """The configured Prefect server answers, and only its users. Without one, a temporary server is used."""
+    """The configured Prefect server answers, and only its users. Without one, a temporary one starts, as in a run."""
     url = os.environ.get("PREFECT_API_URL", "").rstrip("/")
     if not url:
-        yield Finding("prefect", "ok", "a temporary server is started when needed")
+        yield _check_temporary()
         return
     try:
         if (status := _status(f"{url}/health")) != 200:
             raise OSError(f"HTTP status {status}")
-    except (OSError, ValueError) as error:
+    except OSError as error:
         yield Finding("prefect", "fail", f"{url}: {error}", "start it (prefect server start), or unset PREFECT_API_URL")
         return
     login = _login()
@@ -58,6 +55,18 @@ def check_prefect() -> Iterator[Finding]:
             yield Finding("prefect pool", "warn", text, f"python -m deployments.deploy --pool {name} closes it")
 
 
+def _check_temporary() -> Finding:
+    from prefect import get_client
+
+    from flows import temporary_server, which_server
+
+    if server := temporary_server.start():
+        server.wait()
+        with get_client(sync_client=True) as client:  # the client of flows
+            client.hello().raise_for_status()
+    return Finding("prefect", "ok", which_server.remark() or "a temporary server starts and answers")
+
+
 def _login() -> dict[str, str]:
     """The header of the login that Prefect's clients in this environment use, if there is one."""
     if login := os.environ.get("PREFECT_API_AUTH_STRING"):
@@ -67,15 +76,25 @@ def _login() -> dict[str, str]:
 
 
 def _status(url: str, **headers: str) -> int:
-    """The status of the answer. Raises `OSError` if there is none, and `ValueError` if this is no URL."""
+    """The status of the answer, asked for as flows do. Raises `OSError` if there is none, or this is no URL."""
+    import httpx
+
     try:
-        with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=_REQUEST_SECONDS) as answer:  # noqa: S310
-            return int(answer.status)
-    except urllib.error.HTTPError as error:
-        return error.code
+        return httpx.get(url, headers=headers, timeout=_REQUEST_SECONDS, verify=_certificates()).status_code
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        raise OSError(str(error) or type(error).__name__) from error
 
 
 def _answer(url: str, login: dict[str, str]) -> Any:
-    headers = {"Content-Type": "application/json", **login}
-    with urllib.request.urlopen(urllib.request.Request(url, b"{}", headers), timeout=_REQUEST_SECONDS) as answer:  # noqa: S310
-        return json.loads(answer.read())
+    import httpx
+
+    return httpx.post(url, json={}, headers=login, timeout=_REQUEST_SECONDS, verify=_certificates()).json()
+
+
+def _certificates() -> Any:
+    """The certificates that Prefect's clients trust."""
+    from prefect.settings import PREFECT_API_SSL_CERT_FILE
+
+    from tasks.wiring.prefect_server import trusted
+
+    return trusted(PREFECT_API_SSL_CERT_FILE.value())

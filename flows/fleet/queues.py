@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, get_args
 
 from common.errors import UserError
+from flows import which_server
 from tasks.wiring.prefect_server import served
 
 if TYPE_CHECKING:
@@ -25,7 +26,9 @@ BIG_BYTES = 64 << 30
 def require_server(what: str = "a work pool needs") -> None:
     """Raise `UserError` unless a Prefect server is configured; the message begins with `what`."""
     if not served():
-        raise UserError(f"{what} a Prefect server: set PREFECT_API_URL, or start one with `make up`")
+        profile = which_server.unused_profile()
+        choice = f"set PREFECT_API_URL, or PREFECT_PROFILE={profile}" if profile else "set PREFECT_API_URL"
+        raise UserError(f"{what} a Prefect server: {choice}, or start one with `make up`")
 
 
 def label_for(limits: Limits) -> Label:

@@ -46,7 +46,7 @@ def served() -> bool:
     """Whether a Prefect server is configured. The temporary server of a command does not count: no user sees it."""
     from prefect.settings import get_current_settings
 
-    return get_current_settings().api.url not in (None, _temporary)
+    return (get_current_settings().api.url or None) not in (None, _temporary)
 
 
 def asks_for_login(error: Exception) -> bool:
@@ -121,7 +121,7 @@ def share_certificates() -> None:
         def init(self: Any, *args: Any, httpx_settings: dict[str, Any] | None = None, **options: Any) -> None:
             client_settings = dict(httpx_settings or {})
             if "verify" not in client_settings and not PREFECT_API_TLS_INSECURE_SKIP_VERIFY.value():
-                client_settings["verify"] = _trusting(PREFECT_API_SSL_CERT_FILE.value())
+                client_settings["verify"] = trusted(PREFECT_API_SSL_CERT_FILE.value())
             original(self, *args, httpx_settings=client_settings, **options)
 
         init.shares = True  # type: ignore[attr-defined]
@@ -133,7 +133,7 @@ def share_certificates() -> None:
 
 
 @functools.cache
-def _trusting(file: str | None) -> ssl.SSLContext:
+def trusted(file: str | None) -> ssl.SSLContext:
     """The certificates of a file, as Prefect's clients trust them; None: of the authorities that everyone trusts."""
     import certifi
 

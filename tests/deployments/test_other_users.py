@@ -55,7 +55,7 @@ def test_a_program_that_has_the_port_of_the_server_is_asked_nothing(tmp_path: Pa
 
 
 def test_nobody_takes_the_port_of_the_temporary_server_before_it_listens() -> None:
-    server = TemporaryServer({})
+    server = TemporaryServer()
     try:
         port = int(server.api_url.rpartition(":")[2].removesuffix("/api"))
         with pytest.raises(OSError, match="in use"):
