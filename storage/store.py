@@ -147,6 +147,20 @@ class Store:
             )
         return version
 
+    def require_there(self) -> None:
+        """The store exists, can be read, and is of no newer version. Raises `UsageError` or `StoreError` otherwise."""
+        fs, root = (self.top.fs, self.top.root) if self.top.local else fsspec_at(self.root)
+        try:
+            there = fs.exists(root)
+        except Exception as error:  # each file system has its own errors
+            raise StoreError(f"store {self.root} cannot be read: {describe_error(error)}") from error
+        if not there:
+            raise UsageError(
+                f"there is no store at {self.root}; `mlebench prepare` or `mlebench run` creates it, and --store or "
+                "MLEBENCH_STORE names another"
+            )
+        self.require_known_version()
+
     def _probe(self) -> None:
         fs, path = (self.top.fs, self.top.root) if self.top.local else fsspec_at(self.root)
         probe(fs, path, self.root, local=self.top.local)

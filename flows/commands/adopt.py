@@ -39,7 +39,7 @@ def command(directory: Path, selection: Selection, storage: StoreOptions, copy: 
     ids = selection.ids() if selection else prepared_ids
     if not ids:
         raise UserError(f"{directory} has no folder <competition id>/prepared of a known competition")
-    store = storage.open_usable()
+    store = storage.open_usable(new=True)
     from flows.commands.session import run_flow
 
     def flow() -> Any:

@@ -53,7 +53,7 @@ def command(
         raise click.NoSuchOption(agent)
     definition = load_agent(agent, get_settings().agent_dirs)
     limit = min(time_limit, definition.limits.time_limit_seconds)
-    store = storage.open()
+    store = storage.open(new=True)
     group = f"try-{definition.full_name.replace('@', '-')}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
     arguments = ["-c", competition, "--agent", agent, "--run-group", group, "--time-limit", f"{limit:g}"]
     run.main([*arguments, "--store", store.root, *run_options], prog_name="mlebench agent try", standalone_mode=False)

@@ -56,7 +56,7 @@ def command(
     from flows.preparing import Preparing
 
     ids = (selection or replace(selection, lite=True)).ids()
-    store, settings = storage.open(), get_settings()
+    store, settings = storage.open(new=True), get_settings()
     raw = raw_directory(raw_dir)
 
     def unprepared() -> list[str]:

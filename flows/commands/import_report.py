@@ -70,7 +70,7 @@ def command(
     from tasks.report import write_report, write_tables
 
     reports = [(path, _read(path)) for path in files]
-    store = storage.open_usable()
+    store = storage.open_usable(new=True)
     if group_exists(store, check_run_group(run_group)):
         raise UserError(f"group {run_group!r} exists already; choose another name")
     next_seed: Counter[str] = Counter()

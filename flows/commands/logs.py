@@ -11,7 +11,6 @@ import click
 from common.errors import UserError
 from common.processes import start_time
 from flows.commands.completion import RUNS
-from flows.commands.ls import readable
 from flows.commands.options import StoreOptions, takes
 from flows.commands.show import run_folder, unknown_run
 from sandbox.supervision import control
@@ -39,7 +38,7 @@ def command(run: str, follow: bool, storage: StoreOptions) -> None:
     """
     from common.settings import get_settings
 
-    store = readable(storage.open())
+    store = storage.open()
     folder = run_folder(store, run)
     live = live_run(get_settings().scratch, run.strip("/").replace("/", "-"))
     if live is not None:

@@ -37,7 +37,7 @@ def command(run_group: str | None, storage: StoreOptions) -> None:
     it any more; the command that started it continues it. Of each run, the host, the number of GPUs, how often its
     agent was started, and what language models have cost are listed; columns without any value are left out.
     """
-    store = readable(storage.open())
+    store = storage.open()
     rows = _runs(store, run_group) if run_group else _groups(store)
     if answer([{name: value for name, value in row.items() if name != "cells"} for row in rows]):
         return
@@ -45,22 +45,6 @@ def command(run_group: str | None, storage: StoreOptions) -> None:
     show_table(lines[0], lines[1:])
     if run_group is None:
         show_other_code(store)
-
-
-def readable(store: Store) -> Store:
-    """The store, after a check that it can be read, and is of no newer version. Raises `StoreError` otherwise."""
-    from storage.remote import describe_error
-    from storage.store import fsspec_at
-    from storage.writers import StoreError
-
-    if not store.top.local:
-        try:
-            fs, root = fsspec_at(store.root)
-            fs.exists(root)
-        except Exception as error:  # each file system has its own errors
-            raise StoreError(f"store {store.root} cannot be read: {describe_error(error)}") from error
-    store.require_known_version()
-    return store
 
 
 def _groups(store: Store) -> list[dict[str, Any]]:

@@ -8,7 +8,6 @@ import click
 
 from common.errors import UserError, close_matches
 from flows.commands.advice import advised
-from flows.commands.ls import readable
 from flows.commands.options import StoreOptions, takes
 from flows.commands.types import RUN_GROUP
 
@@ -23,7 +22,7 @@ def command(run_groups: tuple[str, ...], storage: StoreOptions) -> None:
     """
     from tasks.report import report_name
 
-    store = readable(storage.open())
+    store = storage.open()
     groups = list(dict.fromkeys(run_groups))
     url = store.url("reports", report_name(groups), "report.html")
     if not store.exists(url):

@@ -223,19 +223,25 @@ class StoreOptions:
         ),
     ] = None
 
-    def open_usable(self) -> Store:
-        """Open the store, and check that it can be written. Prints what it waits for. Raises `StoreError`."""
-        store = self.open()
+    def open_usable(self, new: bool = False) -> Store:
+        """Open the store, and check that it can be written. Prints what it waits for. Raises as `open`."""
+        store = self.open(new)
         store.require_usable(on_wait=lambda text: click.echo(f"waiting {text}", err=True))
         return store
 
-    def open(self) -> Store:
-        """Open the store that the options name, or by default that of the settings."""
+    def open(self, new: bool = False) -> Store:
+        """Open the store that the options name, or by default that of the settings.
+
+        Unless `new`, for commands that create it, it must exist. Raises as `Store.require_there`.
+        """
         from tasks.wiring.context import open_store
 
         if self.store and self.data_dir:
             raise click.UsageError("--store and --data-dir are alternatives; give one of them")
-        return open_store(self.store or (str(self.data_dir) if self.data_dir else None))
+        store = open_store(self.store or (str(self.data_dir) if self.data_dir else None))
+        if not new:
+            store.require_there()
+        return store
 
 
 @dataclass(frozen=True)

@@ -85,7 +85,7 @@ def command(
 
         require_overwritable(ids, edition)
         preparation = replace(preparation, skip_verification=True)
-    store = storage.open_usable()
+    store = storage.open_usable(new=True)
     code = _prepare(ids, store, preparation, edition, renew)
     if official:
         code = max(code, _official(ids, store, chosen(edition)))

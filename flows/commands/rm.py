@@ -11,7 +11,6 @@ from common.errors import UserError, close_matches
 from common.units import counted, data_size
 from flows.commands.advice import advised
 from flows.commands.answers import answer, say, takes_json
-from flows.commands.ls import readable
 from flows.commands.options import StoreOptions, takes
 from flows.commands.types import RUN_GROUP
 from storage.store import Store
@@ -32,7 +31,7 @@ def command(run_groups: tuple[str, ...], yes: bool, dry: bool, storage: StoreOpt
     from storage.upkeep.groups import group_names, parts_of, remove_group
     from tasks.wiring.in_progress import in_progress
 
-    store = readable(storage.open())
+    store = storage.open()
     groups = [check_run_group(name) for name in dict.fromkeys(run_groups)]
     for group in groups:
         if not parts_of(store, group):

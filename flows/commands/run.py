@@ -74,7 +74,7 @@ def command(
     if run.container_config is not None:
         run, isolation = _configured(run.container_config, run, isolation)
     ids, settings = selection.ids(), get_settings()
-    agent, store = load_agent(run.agent, settings.agent_dirs), storage.open()
+    agent, store = load_agent(run.agent, settings.agent_dirs), storage.open(new=True)
     benchmark = Benchmark(
         RunContext(_request(run, isolation, agent, store, edition), settings, store, agent),
         ids,

@@ -9,7 +9,6 @@ from common.units import data_size, elapsed
 from flows.commands.advice import advised
 from flows.commands.answers import answer, takes_json
 from flows.commands.completion import RUNS
-from flows.commands.ls import readable
 from flows.commands.options import StoreOptions, takes
 from grading.words import number, score_and_medal
 from storage.runs.folders import RunFolder, folders
@@ -63,7 +62,7 @@ def command(run: str, storage: StoreOptions) -> None:
     """
     from common.cleaning import clean
 
-    store = readable(storage.open())
+    store = storage.open()
     folder = run_folder(store, run)
     record = folder.read_run()
     live_run = next(

@@ -65,7 +65,7 @@ def _watch(group: str, once: bool, storage: StoreOptions) -> int:
                 continue
             if store is None:
                 is_store_given = storage.store or storage.data_dir or not runs.store
-                store = storage.open() if is_store_given else open_store(runs.store)
+                store = storage.open(new=True) if is_store_given else open_store(runs.store)
             events = list(groups.events(runs, uses, store, group))
             if not events and not runs.unfinished:
                 raise UserError(f"group {group!r} has no attempts on the Prefect server, and no runs in {store.root}")

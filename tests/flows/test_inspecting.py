@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from flows.cli import main
+from flows.commands.options import StoreOptions
 from flows.watching.outcome import capture_errors
 from sandbox.isolation import Isolation
 from storage.runs.folders import RunFolder
@@ -130,12 +131,12 @@ def test_a_store_that_is_a_file_is_one_line(
 def test_a_bug_that_work_outlives_is_shown_with_its_traceback(
     recorded_store: Store, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    def buggy(store: Store) -> Store:
+    def buggy(_: StoreOptions) -> Store:
         with capture_errors("digits", {}):
             raise ZeroDivisionError
-        return store
+        return recorded_store
 
-    monkeypatch.setattr("flows.commands.ls.readable", buggy)
+    monkeypatch.setattr("flows.commands.options.StoreOptions.open", buggy)
     assert main(["ls", "--store", recorded_store.root]) == 0
     first, second, *_, last = capfd.readouterr().err.splitlines()
     assert (first, second, last) == ("mlebench: digits", "Traceback (most recent call last):", "ZeroDivisionError")
