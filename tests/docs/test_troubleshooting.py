@@ -26,14 +26,14 @@ def lines() -> list[str]:
 def messages() -> list[str]:
     """Every text of the code, with `...` for what is put in when it runs."""
     found = []
-    for package in PACKAGES:
-        for path in (ROOT / package).rglob("*.py"):
-            if "catalog" not in path.parts:
-                for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-                    if isinstance(node, ast.JoinedStr):
-                        found.append("".join(_part(value) for value in node.values))
-                    elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-                        found.append(node.value)
+    paths = [*ROOT.glob("*.py"), *(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))]
+    for path in paths:
+        if "catalog" not in path.parts:
+            for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+                if isinstance(node, ast.JoinedStr):
+                    found.append("".join(_part(value) for value in node.values))
+                elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                    found.append(node.value)
     return found
 
 

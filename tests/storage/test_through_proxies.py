@@ -38,7 +38,7 @@ def test_kaggle_is(kaggle: KaggleServer, asked: list[str], monkeypatch: pytest.M
     from kagglesdk import kaggle_env
 
     kaggle.archives["leaf-classification"] = b"x"
-    url = kaggle.url.replace("127.0.0.1", ELSEWHERE)
+    url = kaggle.url.replace("localhost", ELSEWHERE)
     monkeypatch.setitem(kaggle_env._env_to_endpoint, kaggle_env.KaggleEnv.TEST, url)
     (answer,) = access(["leaf-classification"])
     assert answer.state == "ok"
@@ -58,7 +58,7 @@ def test_a_store_is(asked: list[str]) -> None:
 
 
 def test_a_language_model_is(kaggle: KaggleServer, asked: list[str]) -> None:
-    url = kaggle.url.replace("127.0.0.1", ELSEWHERE)
+    url = kaggle.url.replace("localhost", ELSEWHERE)
     with httpx.Client() as client:
         assert client.get(url).status_code
     assert asked == [url.removeprefix("http://")]
