@@ -222,6 +222,9 @@ def test_text_that_the_terminal_cannot_show_is_escaped(
 
 
 def test_an_empty_store_says_what_to_do(store: Store, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["ls", "--store", store.root]) == 2
+    assert "there is no store at" in capfd.readouterr().err
+    Path(str(store.local())).mkdir()
     assert main(["ls", "--store", store.root]) == 1
     assert "no runs in" in capfd.readouterr().err
 
