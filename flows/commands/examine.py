@@ -122,4 +122,4 @@ def _examined(run_group: str | None, submission: Path | None, storage: StoreOpti
 
     assert submission is not None
     with external_runs(read_external(submission)) as store:
-        yield Examined(store, GROUP, storage.open())
+        yield Examined(store, GROUP, storage.open(new=True))

@@ -58,7 +58,7 @@ def command(
             raise UsageError(f"{name} is not on Kaggle: it has no public notebooks")
     if recorded is not None and not (names := [name for name in names if name in recorded]):
         raise UsageError(f"{references} has no notebooks of the selected competitions")
-    store = storage.open_usable()
+    store = storage.open_usable(new=True)
     timeout = get_settings().network_timeout
 
     def report(line: str) -> None:

@@ -49,7 +49,7 @@ def command(
         return 0
     if not any(competition.facts.source == "kaggle" for competition in competitions):
         raise UsageError(f"{competitions[0].id}: {_NOT_ON_KAGGLE}")
-    store = storage.open_usable()
+    store = storage.open_usable(new=True)
     if missing and not force:
         from storage.sources.kaggle.leaderboard import read_leaderboard
 
