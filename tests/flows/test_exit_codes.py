@@ -95,6 +95,7 @@ FAILING = OF_GROUPS | {
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MLEBENCH_STORE", str(tmp_path / "store"))
+    (tmp_path / "store").mkdir()
     (tmp_path / "broken.json").write_text("{")
     (tmp_path / "empty.jsonl").write_text("# no submission yet\n\n")
     return tmp_path
