@@ -37,7 +37,7 @@ def check_store(store: Store) -> Finding:
     folder = store.local()
     try:
         if folder is not None and not folder.exists():
-            parent = _existing(folder)
+            parent = existing(folder)
             if not os.access(parent, os.W_OK | os.X_OK):
                 raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(parent))
             return Finding("store", "ok", f"{store.root} does not exist yet; prepare and run create it")
@@ -231,9 +231,3 @@ def guarded(about: str, check: Callable[[], Finding | Iterable[Finding]]) -> lis
     except Exception as error:
         text = str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {error}"
         return [Finding(about, "fail", f"could not be checked: {text.splitlines()[0]}")]
-
-
-def _existing(path: Path) -> Path:
-    while not path.exists():
-        path = path.parent
-    return path
