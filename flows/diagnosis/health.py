@@ -37,6 +37,8 @@ def check_store(store: Store) -> Finding:
     folder = store.local()
     try:
         if folder is not None and not folder.exists():
+            from flows.preparing import existing
+
             parent = existing(folder)
             if not os.access(parent, os.W_OK | os.X_OK):
                 raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(parent))
