@@ -13,8 +13,12 @@ from pathlib import Path
 import pytest
 
 from storage.tables import read_table
+from tests import machines
+from tests.machines import noexec_disk
 from tests.prefect_home import make_home
 from tests.stores import Store
+
+__all__ = ["noexec_disk"]
 
 pytestmark = pytest.mark.slow
 
@@ -53,3 +57,58 @@ def test_names_links_and_temporary_files_do_not_matter(tmp_path: Path, elsewhere
     assert not list((tmp_path / "real" / "scratch ü" / "runs").glob("*")), "the run's folder was removed"
     assert (tmp_path / "store-ü").is_symlink()
     assert not list(elsewhere.glob("mlebench-*")), "no temporary file is left"
+
+
+def command(
+    arguments: list[str], env: dict[str, str], prefix: list[str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run a command with these variables and no others of `mlebench` and Prefect but those of the tests."""
+    return subprocess.run(
+        [*(prefix or []), sys.executable, "-m", "flows.cli", *arguments],
+        env={**os.environ, **env}, cwd=ROOT, capture_output=True, text=True, errors="replace", timeout=400, check=False,
+    )  # fmt: skip
+
+
+def outcomes(store: Path) -> list[str]:
+    return list(read_table(Store(str(store)), "grades")["outcome"])
+
+
+def test_a_user_that_nobody_knows_without_a_home_or_links_in_a_dumb_terminal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As with `docker run --user 1234`, on a file system such as SMB, in a locale that is not installed."""
+    monkeypatch.delenv("PREFECT_HOME", raising=False)
+    (tmp_path / "home").mkdir(mode=0o555)
+    env = {"HOME": str(tmp_path / "home"), "TERM": "dumb", "LC_ALL": "tr_TR.ISO8859-9"}
+    env |= {"MLEBENCH_SCRATCH": str(tmp_path / "scratch"), **machines.without("LINKS", tmp_path)}
+    arguments = ["run", "-c", "digits", "--agent", "dummy", "--run-group", "odd", "--store", str(tmp_path / "store")]
+    done = command(arguments, env, machines.unknown_user())
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert outcomes(tmp_path / "store") == ["valid"]
+    assert "digits seed 0: graded" in done.stderr
+
+
+def test_nothing_can_be_executed_where_agents_run(tmp_path: Path, noexec_disk: Path) -> None:
+    agent = tmp_path / "agents" / "python"
+    agent.mkdir(parents=True)
+    (agent / "agent.yaml").write_text("description: Starts with another interpreter than bash.\ntrusted: true\n")
+    (agent / "start.sh").write_text(
+        "#!/usr/bin/env python3\nimport os, shutil\n"
+        "shutil.copy(os.environ['SAMPLE_SUBMISSION'], os.environ['SUBMISSION_DIR'] + '/submission.csv')\n"
+    )
+    (agent / "start.sh").chmod(0o755)
+    (noexec_disk / "tmp").mkdir()
+    env = {"TMPDIR": str(noexec_disk / "tmp"), "MLEBENCH_SCRATCH": str(noexec_disk / "scratch")}
+    env["MLEBENCH_AGENT_DIRS"] = str(agent.parent)
+    arguments = ["run", "-c", "digits", "--agent", "python", "--run-group", "odd", "--store", str(tmp_path / "store")]
+    done = command(arguments, env)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert outcomes(tmp_path / "store") == ["valid"]
+
+
+def test_a_disk_without_file_locks_is_named(tmp_path: Path) -> None:
+    env = machines.without("LOCKS", tmp_path)
+    done = command(["prepare", "-c", "digits", "--store", str(tmp_path / "store")], env)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert f"the file system of {tmp_path}/store has no file locks (Function not implemented)" in done.stderr
+    assert done.stderr.count("\n") == 1
