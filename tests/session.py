@@ -34,6 +34,7 @@ def main(arguments: list[str]) -> int:
     """Run pytest with these arguments; returns its exit code."""
     descendants = ProcessTree(complete=adopt_orphans())
     folder = Path(tempfile.mkdtemp(prefix="t-"))  # short: paths of sockets have at most 107 characters
+    folder.chmod(0o711)  # PostgreSQL, and agents of the process backend, run as other users below it
     # In a process group of its own, so that Ctrl-C in the terminal reaches it once, through this process.
     command = [sys.executable, "-m", "pytest", *arguments]
     pytest = subprocess.Popen(command, env={**os.environ, "TMPDIR": str(folder)}, process_group=0)
