@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Literal, TypeVar
 
-from common.errors import Kind, UserError
+from common.errors import Kind, UserError, line_of
 from common.foreign_errors import kind_of
 
 Result = TypeVar("Result")
@@ -104,6 +104,8 @@ def cause_of(error: BaseException) -> Cause:
 def explain(error: BaseException) -> str:
     """What happened, in one line, with the remedy unless the message says what to do.
 
+    For an exception in the code of a competition, with the file and the line.
+
     >>> import errno
     >>> explain(OSError(errno.ENOSPC, "No space left on device", "/data/x"))
     'No space left on device: /data/x; make room (mlebench gc), and run the same command again to resume'
@@ -117,7 +119,9 @@ def explain(error: BaseException) -> str:
     if isinstance(error, UserError):
         return text
     if cause.kind in ("bug", "user input", "damaged data"):
-        return text if text.startswith(type(error).__name__) else f"{type(error).__name__}: {text}"
+        text = text if text.startswith(type(error).__name__) else f"{type(error).__name__}: {text}"
+        line = line_of(error)
+        return f"{text} ({line})" if line else text
     return f"{text}; {cause.remedy}" if cause.remedy else text
 
 

@@ -60,7 +60,9 @@ from __future__ import annotations
 
 import difflib
 import re
+import traceback
 from collections.abc import Iterable
+from pathlib import Path
 from reprlib import Repr
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -131,6 +133,20 @@ def close_matches(wanted: str, known: Iterable[str]) -> str:
     matches = difflib.get_close_matches(wanted, names, n=3, cutoff=0.65)
     matches += [name for name in names if len(wanted) > 3 and wanted in name and name not in matches][:3]
     return f" Did you mean {', '.join(matches)}?" if matches else ""
+
+
+COMPETITION_PACKAGE = "competition_"
+"""How the names of packages begin that are made of competitions' folders; see `competitions.competition`."""
+
+
+def line_of(error: BaseException) -> str | None:
+    """Where code of a competition's folder raised an exception: "digits/grade.py, line 12". None if none of it did."""
+    found = None
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        if str(frame.f_globals.get("__name__")).startswith(COMPETITION_PACKAGE):
+            path = Path(frame.f_code.co_filename)
+            found = f"{path.parent.name}/{path.name}, line {line}"
+    return found
 
 
 def one_line(error: Exception) -> str:

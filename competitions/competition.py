@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from common.concurrency import parallel_map
-from common.errors import UserError, explained, invalid_yaml, one_line
+from common.errors import COMPETITION_PACKAGE, UserError, explained, invalid_yaml, one_line
 from common.texts import read_text, typed_wrong
 from competitions.editions import EDITIONS, Edition, text_of
 from competitions.errors import BadCompetition
@@ -312,7 +312,8 @@ class Competition(BaseModel):
         """
         stat = self.folder.stat()
         folder = _real_path(str(self.folder), stat.st_dev, stat.st_ino)
-        name = f"competition_{self.id.replace('-', '_')}_{hashlib.blake2b(folder.encode(), digest_size=6).hexdigest()}"
+        digits = hashlib.blake2b(folder.encode(), digest_size=6).hexdigest()
+        name = f"{COMPETITION_PACKAGE}{self.id.replace('-', '_')}_{digits}"
         if name not in sys.modules:
             package = ModuleType(name, doc=f"The folder {folder}.")
             package.__path__ = [folder]

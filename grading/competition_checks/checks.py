@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import math
 import random
 import tempfile
@@ -13,6 +14,7 @@ from pathlib import Path
 from competitions.scoring.errors import InvalidSubmission
 from grading.competition_checks import leaks
 from grading.competition_checks.csvfile import table, to_csv
+from grading.competition_checks.description import example_problems, leftovers, metric_problems, sections
 from grading.competition_checks.subject import MAX_SAMPLE_BYTES, Skipped, Subject
 
 
@@ -28,6 +30,19 @@ def facts(subject: Subject) -> list[str]:
     problems += [f"description.md does not name {name}" for name in unnamed if name not in text]
     headings = ("## Overview", "## Data", "## Evaluation", "## Submission")
     return problems + [f"description.md has no section {heading!r}" for heading in headings if heading not in text]
+
+
+def description(subject: Subject) -> list[str]:
+    """The description has the columns of the sample submission, metric and direction of the facts, its own text."""
+    text = subject.competition.describe(subject.edition)
+    with subject.file("sample_submission").open(encoding="utf-8-sig", newline="") as file:
+        header = next(csv.reader(file), [])
+    by_heading = sections(text)
+    return [
+        *example_problems(by_heading.get("Submission", ""), header),
+        *metric_problems(by_heading.get("Evaluation", ""), subject.competition),
+        *leftovers(subject.competition, text, header),
+    ]
 
 
 def sample(subject: Subject) -> list[str]:
@@ -105,7 +120,10 @@ def public(subject: Subject) -> list[str]:
 def hostile(subject: Subject) -> list[str]:
     """Every hostile submission gets a score or a one-line rejection without secrets, and changes no later score."""
     _require_small_sample(subject)
-    return subject.hostile_outcomes.grading
+    outcomes = subject.hostile_outcomes
+    if outcomes.raises and not outcomes.grading:
+        raise Skipped(f"raises what is shown above: {outcomes.raises}")
+    return [*outcomes.grading, *([f"in all: {outcomes.raises}"] if outcomes.raises else [])]
 
 
 def validity(subject: Subject) -> list[str]:
@@ -113,6 +131,8 @@ def validity(subject: Subject) -> list[str]:
     _require_small_sample(subject)
     if subject.hostile_outcomes.failure:
         raise subject.hostile_outcomes.failure
+    if subject.hostile_outcomes.raises and not subject.hostile_outcomes.validity:
+        raise Skipped("not known while submissions raise exceptions")
     return subject.hostile_outcomes.validity
 
 
@@ -124,6 +144,7 @@ def _require_small_sample(subject: Subject) -> None:
 
 CHECKS: dict[str, Callable[[Subject], list[str]]] = {
     "facts": facts,
+    "description": description,
     "sample": sample,
     "gold": gold,
     "order": order,

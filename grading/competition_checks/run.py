@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from common.errors import UserError
+from common.errors import UserError, line_of
 from competitions.scoring.errors import InvalidSubmission
 from grading.competition_checks.checks import CHECKS, Skipped, Subject
+from grading.competition_checks.subject import place_of, shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -90,18 +91,25 @@ def check_prepared(competition: Competition, prepared: Path, edition: Edition) -
         raise UserError(f"{prepared} is not a prepared dataset: it has no manifest.parquet")
     subject = Subject(competition, prepared, pd.read_parquet(prepared / "manifest.parquet"), edition)
     for name, check in CHECKS.items():
-        yield _result_of(name, _first_line(check), lambda check=check: check(subject))  # type: ignore[misc]
+        yield _result_of(name, _first_line(check), lambda check=check: check(subject), subject.raised)  # type: ignore[misc]
 
 
-def _result_of(name: str, about: str, check: Callable[[], list[str]]) -> Result:
+def _result_of(name: str, about: str, check: Callable[[], list[str]], raised: set[str] | None = None) -> Result:
+    """The result of a check. An exception at one of the places in `raised` was shown before; other ones are added."""
+    raised = set() if raised is None else raised
     try:
         problems = check()
     except Skipped as reason:
         return Result(name, about, "skipped", (str(reason),))
     except (UserError, InvalidSubmission) as error:
-        problems = [str(error)]
+        line = line_of(error)
+        problems = [f"{error} ({line})" if line else str(error)]
     except Exception as error:  # an exception in the competition's code is a problem as well
-        problems = [f"raises {type(error).__name__}: {' '.join(str(error).split())[:200]}"]
+        place = place_of(error)
+        if place in raised:
+            return Result(name, about, "skipped", (f"raises the same {place}",))
+        raised.add(place)
+        problems = [shown(error, 200)]
     if len(problems) > _MAX_PROBLEMS:
         problems = [*problems[:_MAX_PROBLEMS], f"and {len(problems) - _MAX_PROBLEMS} more"]
     return Result(name, about, "failed" if problems else "ok", tuple(problems))

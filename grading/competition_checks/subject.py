@@ -11,6 +11,7 @@ import copy
 import re
 import tempfile
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -18,6 +19,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from common.errors import line_of
 from competitions.scoring.errors import InvalidSubmission
 from grading.competition_checks.csvfile import table
 from grading.competition_checks.hostile import hostile_submissions
@@ -48,6 +50,8 @@ class HostileOutcomes:
     change."""
     validity: list[str] = field(default_factory=list)
     """The grader responds differently with other answers."""
+    raises: str = ""
+    """Which exceptions were left out of the problems: all but the first at each place."""
     failure: Exception | None = None
     """The error because of which no other answers could be made."""
 
@@ -60,6 +64,8 @@ class Subject:
     prepared: Path
     manifest: pd.DataFrame
     edition: Edition = "v1"
+    raised: set[str] = field(default_factory=set)
+    """The places of exceptions that an earlier check has shown; see `place_of`."""
 
     @cached_property
     def answers(self) -> Any:
@@ -111,8 +117,8 @@ class _Response:
     """The outcome of a call, as the validation service would report it."""
 
     text: str
-    raised: bool = False
-    """Whether `text` is about an exception that is not meant for the agent."""
+    place: str | None = None
+    """Of an exception that is not meant for the agent, and that `text` is about."""
     value: Any = field(default=None, compare=False)
     """The value that was returned."""
 
@@ -124,7 +130,17 @@ def _grade_hostile(subject: Subject) -> HostileOutcomes:
     # Words of the description, such as the names of classes, are no secret.
     public_text = sample.decode() + competition.describe(edition)
     secrets = set(_SECRET.findall(gold.decode())) - set(_SECRET.findall(public_text))
-    outcomes, other_answers = HostileOutcomes(), {}
+    outcomes, other_answers, counts = HostileOutcomes(), {}, Counter[str]()
+
+    def first_at_its_place(name: str, response: _Response) -> list[str]:
+        """The exception as a problem, if none was raised at its place before."""
+        if response.place is None:
+            return []
+        counts[response.place] += 1
+        return (
+            [f"{name}: {response.text}"] if counts[response.place] == 1 and response.place not in subject.raised else []
+        )
+
     try:
         other_answers = dict(replaced_answers(answers, *table(sample), competition.facts.public_answers))
     except Exception as error:  # the check of validity raises it
@@ -141,14 +157,14 @@ def _grade_hostile(subject: Subject) -> HostileOutcomes:
                 # Scoring may change its argument.
                 scored = copy.deepcopy(read.value) if checked_apart else read.value
                 response = _respond(competition.score_table, scored, answers, edition)
+            outcomes.grading += first_at_its_place(name, response)
             outcomes.grading += [f"{name}: {problem}" for problem in _problems(response, secrets, content)]
             if read.value is not None and checked_apart:
                 response = _respond(competition.check_table, read.value, answers, edition)
-            if response.raised:
-                outcomes.validity.append(f"{name}: {response.text}")
+                outcomes.validity += first_at_its_place(name, response)
             for description, replaced in other_answers.items() if read.value is not None else ():
                 other_response = _respond(competition.check_table, read.value, replaced, edition)
-                if other_response != response:
+                if other_response != response and (response.place is None or other_response.place != response.place):
                     outcomes.validity.append(
                         f"{name}: {response.text!r} with the answers, {other_response.text!r} with {description}"
                     )
@@ -157,6 +173,7 @@ def _grade_hostile(subject: Subject) -> HostileOutcomes:
         for (role, old), new in zip(before.items(), _scores(subject).values(), strict=True)
         if old != new
     ]
+    outcomes.raises = ", ".join(f"{count} times {place}" for place, count in counts.items())
     outcomes.grading[:0] = changed  # the worst first, because only a few are shown
     return outcomes
 
@@ -167,7 +184,20 @@ def _respond(function: Callable[..., Any], *arguments: Any) -> _Response:
     except InvalidSubmission as error:
         return _Response(str(error))
     except Exception as error:  # the check reports such bugs
-        return _Response(f"raises {type(error).__name__}: {' '.join(str(error).split())[:120]}", raised=True)
+        return _Response(shown(error, 120), place_of(error))
+
+
+def place_of(error: Exception) -> str:
+    """The type of an exception, and where the competition's code raised it: the same place is shown once."""
+    line = line_of(error)
+    return f"{type(error).__name__} in {line}" if line else f"{type(error).__name__}: {error}"
+
+
+def shown(error: Exception, characters: int) -> str:
+    """An exception as a problem, with that many characters of its text, and where the competition's code raised it."""
+    line = line_of(error)
+    text = f"raises {type(error).__name__}: {' '.join(str(error).split())[:characters]}"
+    return f"{text} ({line})" if line else text
 
 
 def _scores(subject: Subject) -> dict[str, str]:
@@ -183,8 +213,7 @@ def _scores(subject: Subject) -> dict[str, str]:
 
 def _problems(response: _Response, secrets: set[str], content: bytes) -> Iterator[str]:
     """The problems of this response to a submission with this content."""
-    if response.raised:
-        yield response.text
+    if response.place is not None:
         return
     if not response.text.strip() or "\n" in response.text or "\r" in response.text:
         yield f"the message must be one line, not {response.text[:80]!r}"

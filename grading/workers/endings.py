@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from common import plain_json
+from common.errors import line_of
 from grading.report import Outcome
 from grading.workers.limits import Bounds
 
@@ -67,7 +68,8 @@ def out_of_time(bounds: Bounds) -> Verdict:
 def grader_error(error: BaseException, detail: str | None = None) -> Verdict:
     """The verdict if the grader, or reading the answers, raised `error`."""
     message = " ".join(f"grading failed: {type(error).__name__}: {error}".split())[:500]
-    return Verdict("failed", message=message, detail=detail)
+    line = line_of(error)
+    return Verdict("failed", message=f"{message} ({line})" if line else message, detail=detail)
 
 
 def unreadable(error: OSError) -> Verdict:

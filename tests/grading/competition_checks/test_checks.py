@@ -13,6 +13,7 @@ import pytest
 from competitions.competition import Competition
 from flows.commands.new import TEMPLATE
 from grading.competition_checks import checks
+from grading.competition_checks.description import example_problems
 from grading.competition_checks.hostile import hostile_submissions
 from grading.competition_checks.replaced_answers import replaced_answers
 from grading.competition_checks.run import Result, check_download, check_prepared
@@ -60,6 +61,7 @@ def test_the_template_passes(folder: Path, tmp_path: Path) -> None:
         "prepare",
         "repeat",
         "facts",
+        "description",
         "sample",
         "gold",
         "order",
@@ -156,7 +158,62 @@ def test_rows_by_position_as_declared(folder: Path, edit: Edit, tmp_path: Path) 
 
 def test_a_grader_that_falls_over(folder: Path, edit: Edit, tmp_path: Path) -> None:
     edit("grade.py", 'numbers(submission, "area")', 'submission["area"]')
-    assert "cells: percent in one: raises ValueError" in failed(folder, tmp_path, slow=True)["hostile"]
+    found = failed(folder, tmp_path, slow=True)["hostile"]
+    assert "cells: blank in one: raises ValueError: could not convert string to float" in found
+    assert "in all: 76 times ValueError in my-competition/grade.py, line 17" in found
+
+
+def test_an_exception_is_shown_once_with_file_and_line(folder: Path, edit: Edit, tmp_path: Path) -> None:
+    edit("grade.py", "    return rmse", "    1 / 0\n    return rmse")
+    line = (folder / "grade.py").read_text().splitlines().index("    1 / 0") + 1
+    found = results(folder, tmp_path)
+    shown = [problem for result in found.values() if result.verdict == "failed" for problem in result.problems]
+    assert shown == [f"raises ZeroDivisionError: division by zero (my-competition/grade.py, line {line})"]
+    assert {name for name, result in found.items() if result.verdict == "skipped"} == {
+        "gold", "order", "hostile", "validity"
+    }  # fmt: skip
+
+
+def test_an_exception_in_prepare_has_file_and_line(folder: Path, edit: Edit, tmp_path: Path) -> None:
+    edit("prepare.py", 'drop(columns="area")', 'drop(columns="aera")')
+    line = next(n for n, text in enumerate((folder / "prepare.py").read_text().splitlines(), 1) if "aera" in text)
+    assert f"(my-competition/prepare.py, line {line})" in failed(folder, tmp_path)["prepare"]
+
+
+def test_an_example_with_other_columns(folder: Path, edit: Edit, tmp_path: Path) -> None:
+    edit("description.md", "id,area\n", "id,size\n")
+    expected = "the example in description.md has the columns id, size, the sample submission id, area"
+    assert failed(folder, tmp_path) == {"description": expected}
+
+
+def test_an_example_with_an_ellipsis() -> None:
+    section = "```\nid,a,...,z\n1,0,...,0\n```\n"
+    assert not list(example_problems(section, ["id", "a", "b", "z"]))
+    assert list(example_problems(section, ["id", "a", "b"]))
+    assert not list(example_problems("without an example", ["id"]))
+
+
+def test_another_direction_or_metric_than_in_the_facts(folder: Path, edit: Edit, tmp_path: Path) -> None:
+    edit("description.md", "Lower is better", "Higher is better")
+    problem = "description.md says higher is better, competition.yaml lower"
+    assert failed(folder, tmp_path) == {"description": problem}
+    edit("description.md", "Higher is better", "Lower is better")
+    edit("description.md", "Root mean squared error", "Mean absolute error")
+    (tmp_path / "other").mkdir()
+    found = failed(folder, tmp_path / "other")["description"]
+    assert found == "description.md says the metric is absolute error, competition.yaml root mean squared error"
+
+
+def test_what_is_left_of_the_template(folder: Path, edit: Edit, tmp_path: Path) -> None:
+    for name in ("bundle.py", "prepare.py", "grade.py"):
+        edit(name, '"area"', '"height"')
+    edit("prepare.py", "assign(area=", "assign(height=")
+    edit("bundle.py", "    area = table", "    height = table")
+    edit("bundle.py", "(area + random", "(height + random")
+    found = failed(folder, tmp_path)["description"]
+    assert "still has a line of the template: 'State what the agent has to predict" in found
+    assert "still has the template's name 'My competition'" in found
+    assert "state thresholds for your own scores" in found
 
 
 def test_a_grader_that_changes_the_answers(folder: Path, edit: Edit, tmp_path: Path) -> None:
