@@ -1,18 +1,29 @@
-"""Parameters of the deployed flows as the Prefect UI shows them: common ones as fields, others in sections."""
+"""Parameters of the deployed flows as the Prefect UI shows them: common ones as fields, others in sections.
+
+Messages that name an option of the command line name the field of the form instead, see `words_of_form`.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import click
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from common.causes import cause_of
 from common.errors import UserError
 from common.quantities import Disk, Memory, Seconds, TimeLimit
 from common.settings import get_settings
 from competitions import registry
 from competitions.editions import Edition
+from flows.commands.options import raw_directory
 from flows.fleet.queues import Priority
+from flows.watching.outcome import PartlyFailed
 from sandbox import backends
 from sandbox.definitions import list_agents, load_agent, variants_of
 from sandbox.isolation import Isolation, Network
@@ -86,7 +97,8 @@ class Execution(BaseModel):
     backend: BackendName = Field(
         default="process",
         title="Backend",
-        description="Run agents as processes (trusted agents only) or in containers.",
+        description="Run agents as processes (trusted ones only: those that ship with the package, and those in "
+        "MLEBENCH_AGENT_DIRS of the worker) or in containers.",
     )
     network: Network = Field(
         default="gateway",
@@ -208,3 +220,49 @@ def run_request(agent: str, run_group: str, seeds: int, data: Data, execution: E
         overwrite=execution_form.overwrite,
         examine=execution_form.integrity,
     )
+
+
+def downloads(raw_dir: str | None) -> str | None:
+    """The directory of downloads on the worker. Raises `UserError` if it is none."""
+    return raw_directory(Path(raw_dir)) if raw_dir else None
+
+
+_OPTION = re.compile(r"--[a-z]+(?:-[a-z]+)*")
+_PLAIN = ("agent", "split", "seeds", "run_group", "store", "edition", "raw_dir")
+"""Fields outside of sections, which Prefect shows by name."""
+
+
+@contextlib.contextmanager
+def words_of_form(*sections: type[BaseModel]) -> Iterator[None]:
+    """Raise errors of users in the block with messages that fit a form with these sections."""
+    try:
+        yield
+    except PartlyFailed as error:
+        outcomes = [replace(each, message=in_words_of_form(each.message, *sections)) for each in error.outcomes]
+        raise PartlyFailed(outcomes) from error
+    except click.UsageError as error:
+        raise UserError(in_words_of_form(error.message, *sections)) from error
+    except UserError as error:
+        raise UserError(in_words_of_form(str(error), *sections)).of_kind(cause_of(error).kind) from error
+
+
+def in_words_of_form(message: str, *sections: type[BaseModel]) -> str:
+    """A message with the fields of a form instead of options, and without remedies that the form does not have.
+
+    >>> in_words_of_form("it is not trusted: use --backend docker, or accept that with --allow-untrusted", Execution)
+    'it is not trusted: use “Backend” docker'
+    >>> in_words_of_form("it is not trusted: use --backend docker, or add it to MLEBENCH_AGENT_DIRS", Data)
+    'it is not trusted: add it to MLEBENCH_AGENT_DIRS (settings are those of the worker)'
+    """
+    titles = {f"--{name.replace('_', '-')}": name for name in _PLAIN}
+    for section in sections:
+        for name, field in section.model_fields.items():
+            titles[f"--{name.removesuffix('_seconds').replace('_', '-')}"] = str(field.title)
+    option = _OPTION.search(message)
+    if option is not None:
+        start = message.rfind(": ", 0, option.start()) + 2
+        head, remedies = (message[:start], message[start:]) if start > 1 else ("", message)
+        known = [part for part in re.split(r"[,;] or,? ", remedies) if set(_OPTION.findall(part)) <= set(titles)]
+        message = head + ", or ".join(known) if known else head.removesuffix(": ")
+        message = _OPTION.sub(lambda found: f"“{titles.get(found[0], found[0])}”", message)
+    return f"{message} (settings are those of the worker)" if "MLEBENCH_" in message else message

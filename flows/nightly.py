@@ -13,11 +13,10 @@ from pydantic import Field
 from common.causes import explain
 from common.errors import UserError
 from common.markdown import Markdown
-from common.settings import get_settings
+from common.units import counted
 from flows.fleet.notifications import NIGHTLY_FAILED, Message, announce
-from flows.fleet.registration import register
-from flows.forms import AgentName, Data, Seeds, Split, chosen_ids, group_part, run_request
-from flows.full_benchmark import full_benchmark
+from flows.forms import AgentName, Data, Seeds, Split, chosen_ids, group_part, run_request, words_of_form
+from flows.unattended import run_benchmark
 from flows.watching.naming import agent_name, chosen_name, parameters
 from storage.store import Store, check_run_group
 from storage.tables import read_table
@@ -70,7 +69,8 @@ def nightly(
 
     Args:
         split: Which competitions: low (the 22 of Lite), medium, high, all 75, dev, the small demo, or systemcard.
-        agent: An agent with deterministic scores: dummy or baseline.
+        agent: An agent with deterministic scores, dummy or baseline, or the path of the folder of your own on the
+            worker. It must be trusted: in MLEBENCH_AGENT_DIRS of the worker.
         seeds: Number of runs of each competition.
         tolerance: Accepted difference of scores, relative to the larger one.
         competition_ids: Only these competitions, instead of a split.
@@ -83,14 +83,9 @@ def nightly(
     before = last_group(store, prefix, group)
     ids = chosen_ids(split, competition_ids)
     request = run_request(agent, group, seeds, data)
-    with _announced(group):
+    with _announced(group), words_of_form(Data):
         with agents_time_limit(LONGEST, "the nightly"):
-            pool = get_settings().agent_pool
-            if pool is not None:
-                register(pool)
-            full_benchmark.fn(
-                ids, request, data.raw_dir, skip_verification=data.skip_verification, pool=pool, priority="high"
-            )
+            run_benchmark(request, ids, data, priority="high")
         _compare(store, before, group, ids, seeds, tolerance)
     return group
 
@@ -108,14 +103,17 @@ def _announced(group: str) -> Iterator[None]:
 
 def _compare(store: Store, before: str | None, group: str, ids: Sequence[str], seeds: int, tolerance: float) -> None:
     """Show the differences from the group `before`. Raises `UserError` if there are any."""
+    now = read_table(store, "grades", [group])
+    ran = len(set(now["competition_id"])) if len(now) else 0
+    part = "" if ran == len(ids) else f" Run: {ran} of {counted(len(ids), 'competition')}."
     if before is None:
         with shown("the nightly's summary"):
-            show("nightly", f"First nightly: {group}. Nothing to compare with.", group)
+            show("nightly", f"First nightly: {group}. Nothing to compare with.{part}", group)
         return
     old = read_table(store, "grades", [before])
     old = old[old["competition_id"].isin(ids) & (old["seed"] < seeds)]
-    moved = moves(old, read_table(store, "grades", [group]), tolerance)
-    lines = [f"{group} against {before}: {len(moved)} of {len(ids) * seeds} scores moved.", ""]
+    moved = moves(old, now, tolerance)
+    lines = [f"{group} against {before}: {len(moved)} of {counted(len(old), 'score')} moved.{part}", ""]
     lines += [Markdown("- {}").format(line) for line in moved]
     with shown("the nightly's summary"):
         show("nightly", Markdown("\n").join(lines), group)

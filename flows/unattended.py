@@ -10,8 +10,22 @@ from prefect import flow, runtime
 
 from common.settings import get_settings
 from competitions.editions import Choice
+from flows.commands.preflight import Benchmark, require_ready
+from flows.fleet.queues import Priority
 from flows.fleet.registration import register
-from flows.forms import AgentName, Archives, Data, Execution, Seeds, Split, chosen_ids, group_part, run_request
+from flows.forms import (
+    AgentName,
+    Archives,
+    Data,
+    Execution,
+    Seeds,
+    Split,
+    chosen_ids,
+    downloads,
+    group_part,
+    run_request,
+    words_of_form,
+)
 from flows.full_benchmark import full_benchmark
 from flows.grading import finish_group, outcomes_of, submit_grade
 from flows.prepare import prepare
@@ -21,9 +35,10 @@ from flows.watching.outcome import Outcome
 from grading.medals import Leaderboard
 from storage.runs.folders import no_runs
 from storage.store import check_run_group
-from tasks.wiring.context import open_store
+from tasks.wiring.context import RunContext, open_store
 from tasks.wiring.grades import grade_requests
 from tasks.wiring.prefect_server import wait_for_server
+from tasks.wiring.requests import RunRequest
 
 
 def _group() -> str:
@@ -53,7 +68,8 @@ def benchmark(
 
     Args:
         split: Which competitions: the small demo, low (the 22 of Lite), medium, high, all 75, dev, or systemcard.
-        agent: Name of an agent, or the path of its folder on the worker.
+        agent: Name of an agent, or the path of its folder on the worker. One that is not trusted, because it is not in
+            MLEBENCH_AGENT_DIRS of the worker, needs the backend docker.
         seeds: Number of runs of each competition.
         run_group: Name of this set of runs; an existing one is continued. Default: agent and id of the flow run.
         competition_ids: Only these competitions, instead of a split.
@@ -61,20 +77,33 @@ def benchmark(
         data: Edition, store and downloads.
     """
     wait_for_server()
-    group_part(agent)  # an unknown agent fails now, not after hours of preparing
-    ids = chosen_ids(split, competition_ids)
-    request = run_request(agent, _group(), seeds, data, execution)
-    pool = execution.pool or get_settings().agent_pool
+    with words_of_form(Execution, Data):
+        group_part(agent)  # an unknown agent fails now, not after hours of preparing
+        ids = chosen_ids(split, competition_ids)
+        request = run_request(agent, _group(), seeds, data, execution)
+        return run_benchmark(request, ids, data, execution.pool, execution.priority)
+
+
+def run_benchmark(
+    request: RunRequest, competition_ids: list[str], data: Data, pool: str | None = None, priority: Priority = "normal"
+) -> list[Outcome]:
+    """Check what `mlebench run` checks before anything is prepared, then run the benchmark.
+
+    `pool` is the work pool of the agents, by default that of the settings. Raises `UserError` for what is refused.
+    """
+    pool = pool or get_settings().agent_pool
     if pool is not None:
         register(pool)
-    return full_benchmark.fn(
-        ids,
-        request,
-        data.raw_dir,
+    benchmark = Benchmark(
+        RunContext.of(request),
+        competition_ids,
+        downloads(data.raw_dir),
         skip_verification=data.skip_verification,
         pool=pool,
-        priority=execution.priority,
+        priority=priority,
     )
+    require_ready(benchmark)
+    return full_benchmark.fn(**benchmark.parameters())
 
 
 @flow(name="preparation", flow_run_name=lambda: f"prepare {chosen_name()} {parameters()['edition']}")
@@ -99,10 +128,9 @@ def preparation(
     wait_for_server()
     opened = open_store(store)
     ids = chosen_ids(split, competition_ids)
-    with logging_events():
-        return prepare.fn(
-            ids, opened.root, edition, raw_dir, archives.keep_raw, archives.skip_verification, archives.renew
-        )
+    with words_of_form(Archives), logging_events():
+        raw = downloads(raw_dir)
+        return prepare.fn(ids, opened.root, edition, raw, archives.keep_raw, archives.skip_verification, archives.renew)
 
 
 @flow(name="grading", flow_run_name="grade {run_group}")
