@@ -16,6 +16,7 @@ it separately. For the other errors, `kind` says what a caller can do about them
                 NotFound                  storage.sources.kaggle.errors
                 RulesNotAccepted          storage.sources.kaggle.errors
                 Unreachable               storage.sources.kaggle.errors
+            Unavailable                   competitions.errors
         ClusterError                      storage.datasets.cluster
         ChecksumMismatch                  storage.datasets.verify
         LeaseLost                         storage.lease

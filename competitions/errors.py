@@ -24,3 +24,9 @@ class DownloadError(UserError):
     """
 
     kind: Kind | None = "damaged data"
+
+
+class Unavailable(DownloadError):
+    """The archive of a competition cannot be had here, as `availability` in its competition.yaml says."""
+
+    kind = "missing"

@@ -169,6 +169,18 @@ class Comparability(_Facts):
     reason: str = Field(description="What v2 does to the size and the difficulty of the test set, or to the metric.")
 
 
+class Availability(_Facts):
+    """Why not everybody can download a competition. It is tried nevertheless: the account may have joined before."""
+
+    reason: str = Field(description="Why, in words that fit behind the id, such as 'Kaggle lets no new accounts join'.")
+    as_of: str = Field(pattern=months.PATTERN, description="Month in which that was so, YYYY-MM.")
+    source: str = Field(description="Who found it, and where it can be read.")
+
+    def __str__(self) -> str:
+        """The reason, and when it was so."""
+        return f"{self.reason} (as of {self.as_of})"
+
+
 class Resampling(_Facts):
     """What is drawn to see how a score depends on the choice of test rows, where it is not single rows."""
 
@@ -201,6 +213,9 @@ class CompetitionFacts(_Facts):
     splits: list[Literal["systemcard"]] = Field(default_factory=list, description="Further lists that contain it.")
     source: Literal["kaggle", "bundled"] = Field(default="kaggle", description="Where its download comes from.")
     size_bytes: int | None = Field(default=None, description="Approximate size of the download; null where unknown.")
+    availability: Availability | None = Field(
+        default=None, description="Why not everybody can download it; by default, everybody can."
+    )
     metric: Metric = Field(description="Metric and direction.")
     holdout: str = Field(description="How the new test set is drawn, in words.")
     leaderboard: Leaderboard = Field(description="Medal thresholds.")

@@ -65,11 +65,11 @@ def _require_models(agent: Agent, settings: Settings, reachable: bool) -> None:
 
 def no_credentials(missing: Iterable[str]) -> UserError:
     """The error about competitions that would have to be downloaded from Kaggle."""
-    from storage.sources.kaggle.errors import CREDENTIALS
+    from storage.sources.kaggle.errors import CREDENTIALS, NoCredentials
 
     names = sorted(set(missing))  # both editions of a competition share a download
     subject = names[0] if len(names) == 1 else counted(len(names), "competition")
-    return UserError(
+    return NoCredentials(
         f"{subject} would have to be downloaded from Kaggle, and there are no credentials: {CREDENTIALS}; or give a "
         "directory of downloads as --raw-dir"
     )

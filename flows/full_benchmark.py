@@ -79,7 +79,7 @@ def _one_after_the_other(preparing: Preparing, request: RunRequest) -> list[Outc
             prepared = prepare(**vars(preparing))
         except PartlyFailed as error:
             prepared = error.outcomes
-        ready = [outcome.what for outcome in prepared if outcome.result != "failed"]
+        ready = [outcome.what for outcome in prepared if outcome.usable]
         try:
             runs = evaluate(ready, request) if ready else []
         except PartlyFailed as error:
@@ -100,7 +100,7 @@ def _as_prepared(preparing: Preparing, context: RunContext, in_pool: PoolAttempt
     with in_pool as attempts:
 
         def hand_out(outcome: Outcome) -> None:
-            if outcome.result != "failed":
+            if outcome.usable:
                 add_all(attempts, context, outcome.what, failed)
 
         prepared = prepare_each(preparing, hand_out, attempts.poll)

@@ -15,11 +15,13 @@ from prefect.futures import PrefectFuture
 from common import progress
 from common.causes import retrying
 from common.settings import get_settings
+from competitions import registry
 from competitions.editions import Choice, chosen
 from flows.preparing import Outlook, Preparing
 from flows.watching.naming import parameters, selection_name
 from flows.watching.outcome import Outcome, capture_errors, finish, outcome_of
 from storage.datasets.prepared import left_out_of
+from storage.sources.availability import stating_availability
 from storage.store import OPENING_SECONDS
 from tasks.checksum import checksum, discard
 from tasks.download import download
@@ -72,7 +74,7 @@ def prepare_each(
     outcomes: dict[str, Outcome] = {}
 
     def end(outcome: Outcome) -> None:
-        if outcome.result != "failed":
+        if outcome.usable:
             left_out = left_out_of(store, outcome.what, chosen(what.edition))
             outcome = replace(outcome, message="; ".join(filter(None, (outcome.message, left_out))))
         outcomes[outcome.what] = outcome
@@ -84,7 +86,7 @@ def prepare_each(
     todo = []
     for name, state in outlook.states.items():
         failed: dict[str, Outcome] = {}
-        with capture_errors(name, failed):
+        with capture_errors(name, failed), stating_availability(registry.get(name)):
             if isinstance(state, Exception):
                 raise state
             if name in outlook.refused:

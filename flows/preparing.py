@@ -86,21 +86,30 @@ class Outlook:
         return [name for name, state in self.states.items() if state != "prepared"]
 
     def reasons(self, raw_dir: str | None) -> list[str]:
-        """Why competitions cannot be prepared, each reason once."""
+        """Why competitions cannot be prepared, each reason once; not of those that not everybody can download."""
         texts = [f"{name}: {explain(state)}" for name, state in self.states.items() if isinstance(state, Exception)]
-        missing = [name for name in self.refused if raw_dir is None and self.states[name] == "missing"]
+        refused = {name: error for name, error in self.refused.items() if not _is_optional(name)}
+        missing = [name for name in refused if raw_dir is None and self.states[name] == "missing"]
         of_all = _no_download(missing, raw_dir) if missing else None
-        others = [error for name, error in self.refused.items() if of_all is None or name not in missing]
+        others = [error for name, error in refused.items() if of_all is None or name not in missing]
         return [*texts, *map(str, filter(None, (of_all, *others)))]
 
     def require_some(self, raw_dir: str | None, *, of_all: bool = False) -> None:
-        """Raise one error if all competitions that are to be prepared, or with `of_all` all there are, are refused."""
+        """Raise one error if all competitions that are to be prepared, or with `of_all` all there are, are refused.
+
+        Not if not everybody can download any of them: each is then reported as unavailable.
+        """
         wanted = list(self.states) if of_all else self.todo
-        if not wanted or any(name not in self.refused for name in wanted):
+        if any(name not in self.refused for name in wanted) or all(map(_is_optional, wanted)):
             return
         missing = [name for name in wanted if self.states[name] == "missing"]
         error = _no_download(missing, raw_dir) if missing else None
         raise error or self.refused[wanted[0]]
+
+
+def _is_optional(name: str) -> bool:
+    """Whether the others go on without it if it cannot be downloaded."""
+    return registry.get(name).facts.availability is not None
 
 
 def _no_download(names: Sequence[str], raw_dir: str | None) -> UserError | None:

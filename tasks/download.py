@@ -16,6 +16,7 @@ from storage.dataset import Dataset
 from storage.lease import download_lease, lease
 from storage.sources.acquire import acquire
 from storage.sources.archive_references import reference_archive
+from storage.sources.availability import stating_availability
 from tasks.wiring.context import data_for, download_source, open_store
 from tasks.wiring.host import slot
 from tasks.wiring.prefect_tasks import retry_options
@@ -39,8 +40,12 @@ def download_archive(
     def waiting(reason: str) -> None:
         progress.report(competition_id, "waiting", reason)
 
-    with slot("downloads", get_settings().downloads), lease(store, download_lease(competition_id), on_wait=waiting):
-        competition = registry.get(competition_id)
+    competition = registry.get(competition_id)
+    with (
+        stating_availability(competition),
+        slot("downloads", get_settings().downloads),
+        lease(store, download_lease(competition_id), on_wait=waiting),
+    ):
         source = download_source(competition_id, raw_dir)
         progress.report(competition_id, "download", source.name)
         dataset = Dataset(edition, competition_id)

@@ -162,7 +162,13 @@ def write_report(
             for name, competition in facts.items()
             if competition.v2_comparable
         },
-        split_sizes={split: len(registry.list(split)) for split in _SPLITS},
+        split_sizes=split_sizes(),
+        unavailable={
+            name: (split, str(registry.get(name).facts.availability))
+            for split in _SPLITS
+            for name in registry.list(split)
+            if registry.get(name).facts.availability
+        },
         **vars(counting),
     )
     files = {"report.html": render_page(results, title), "report.md": render_markdown(results, title)}
@@ -175,6 +181,11 @@ def write_report(
     for name, content in files.items():
         store.write(f"{folder}/{name}", content.encode())
     return f"{folder}/report.html"
+
+
+def split_sizes() -> dict[str, int]:
+    """The number of competitions by complexity split."""
+    return {split: len(registry.list(split)) for split in _SPLITS}
 
 
 def report_name(run_groups: list[str]) -> str:

@@ -12,14 +12,14 @@ from flows.commands.answers import answer, takes_json
 from flows.commands.options import Selection, takes
 from flows.commands.tables import show_table
 
-_FIELDS = {"id", "name", "complexity", "category", "metric", "source"}
+_FIELDS = {"id", "name", "complexity", "category", "metric", "source", "availability"}
 
 
 @click.command("list")
 @takes(selection=Selection)
 @takes_json
 def command(selection: Selection) -> None:
-    """List competitions with their split, category and metric."""
+    """List competitions with their split, category and metric, and why not everybody can download them."""
     ids = selection.ids() if selection else replace(selection, competitions=tuple(registry.list())).ids()
     facts = []
     for name in ids:
@@ -31,7 +31,9 @@ def command(selection: Selection) -> None:
             click.echo(f"mlebench: {error}", err=True)
     if answer([fact.model_dump(include=_FIELDS) for fact in facts]):
         return
-    show_table(
-        ("COMPETITION", "SPLIT", "CATEGORY", "METRIC"),
-        [(fact.id, fact.complexity, fact.category, f"{fact.metric.name} ({fact.metric.direction})") for fact in facts],
-    )
+    rows = []
+    for fact in facts:
+        stated = f"; {fact.availability}" if fact.availability else ""
+        metric = f"{fact.metric.name} ({fact.metric.direction}){stated}"
+        rows.append((fact.id, fact.complexity, fact.category, metric))
+    show_table(("COMPETITION", "SPLIT", "CATEGORY", "METRIC"), rows)

@@ -73,6 +73,7 @@ def command(
             ("disk", lambda: health.check_disk(store, ids, raw)),
             ("scratch", lambda: health.check_scratch(settings)),
             ("memory", lambda: health.check_memory(settings.agents)),
+            ("availability", lambda: health.check_availability(store, ids, raw)),
             ("kaggle", lambda: health.check_access(unprepared(), raw, settings.network_timeout)),
             ("dask", lambda: health.check_dask(settings)),
             ("prefect", server.check_prefect),

@@ -13,6 +13,7 @@ from common.scheduling import finish_times
 from common.units import counted, data_size, duration, elapsed
 from competitions import registry
 from flows.commands.answers import answer
+from flows.commands.availability import REMEDY, not_for_everybody, notices
 from storage.store import Store
 from tasks.wiring.requests import Attempt, RunRequest
 
@@ -50,6 +51,7 @@ def show_plan(benchmark: Benchmark) -> int:
     limit = context.limits.time_limit_seconds
     todo = sum(run["state"].startswith(_TO_RUN) for run in runs)
     refused = [*outlook.reasons(benchmark.raw_dir), *refusals(benchmark)]
+    stated = not_for_everybody(store, ids, [request.edition], benchmark.raw_dir)
     plan = {
         "run_group": request.run_group,
         "competitions": datasets,
@@ -59,9 +61,12 @@ def show_plan(benchmark: Benchmark) -> int:
         "seconds_at_most": max(finish_times([(0, limit)] * todo, settings.agents), default=0),
         "dollars_at_most": _dollars(settings, todo),
         "so_far": _so_far(store, request),
+        "availability": {name: availability.model_dump() for name, availability in stated.items()},
         "refusals": refused,
     }
     if not answer(plan):
+        for line in notices(stated, len(ids)):
+            click.echo(f"{line}; {REMEDY}")
         _show(plan, settings, limit)
     return 1 if refused or any(run["state"].startswith(_REFUSED) for run in runs) else 0
 

@@ -15,6 +15,7 @@ from competitions import registry
 from competitions.editions import EDITIONS, Choice, Edition, chosen
 from flows.commands.advice import renewing
 from flows.commands.answers import answer, say, takes_json
+from flows.commands.availability import say_availability
 from flows.commands.options import PreparationOptions, Selection, StoreOptions, option, raw_directory, takes
 from storage.store import Store
 
@@ -76,7 +77,8 @@ def command(
     """Download, split and verify competitions.
 
     Already prepared competitions are skipped, and a failure does not stop the rest. Where the editions have the same
-    files, they share one dataset. Exit code 1 if any failed.
+    files, they share one dataset. Those that not everybody can download are named first, and left out if Kaggle refuses
+    them. Exit code 1 if any failed, or if there is nothing else.
     """
     ids = selection.ids()
     preparation.apply()
@@ -117,6 +119,7 @@ def _prepare(ids: list[str], store: Store, options: PreparationOptions, edition:
                 say(f"{name}: {left_out}")
         show_other_code(store, ids)
         return 0
+    say_availability(store, ids, chosen(edition), raw)
     outlook.require_some(raw)
     from flows.commands.session import run_flow
 

@@ -29,8 +29,9 @@ def show_results(store: Store, run_group: str) -> int:
     from flows.commands.endings import crashed_agents, problems
     from grading.page import medal_table
     from grading.statistics.aggregate import rates_of
+    from grading.statistics.series import BENCHMARK_SPLITS
     from storage.tables import read_table
-    from tasks.report import counting_of
+    from tasks.report import counting_of, split_sizes
 
     grades = read_table(store, "grades", [run_group])
     if not len(grades):
@@ -39,7 +40,9 @@ def show_results(store: Store, run_group: str) -> int:
         return 0
     runs = read_table(store, "runs", [run_group])
     statistics = rates_of(grades, runs, counting_of(store, grades, runs))
-    rates = statistics.rates
+    sizes = split_sizes()
+    sizes["all"] = sum(sizes[split] for split in BENCHMARK_SPLITS)
+    rates = statistics.rates.assign(of=statistics.rates["split"].map(sizes).fillna(statistics.rates["competitions"]))
     crashed = crashed_agents(runs)
     path = store.local("reports", run_group, "report.html")
     report = str(path or store.url("reports", run_group, "report.html"))
@@ -57,7 +60,11 @@ def show_results(store: Store, run_group: str) -> int:
         if row["competitions"]:
             error = "" if math.isnan(row["sem"]) else f" ± {_percent(row['sem'])}"
             seeds = counted(int(row["seeds"]), "seed")
-            click.echo(f"any medal, {row['split']}: {_percent(row['mean'])}{error} over {seeds}")
+            most = int(row["of"])
+            part = (
+                "" if row["competitions"] >= most else f" and {row['competitions']} of {counted(most, 'competition')}"
+            )
+            click.echo(f"any medal, {row['split']}: {_percent(row['mean'])}{error} over {seeds}{part}")
     if len(statistics.gaps):
         click.secho(statistics.statement(), fg="yellow")
     for line in problems(runs, grades, store, run_group):

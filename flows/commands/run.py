@@ -14,6 +14,7 @@ import click
 from common.units import counted, elapsed
 from competitions.editions import Edition
 from flows.commands.answers import answer, say, takes_json
+from flows.commands.availability import say_availability
 from flows.commands.options import (
     EDITION,
     GroupedCommand,
@@ -97,6 +98,7 @@ def command(
         f"Running agent {agent.full_name} on {counted(len(ids), 'competition')}, {runs} in group {request.run_group} "
         f"({where}, store {store.root})"
     )
+    say_availability(store, ids, [edition], benchmark.raw_dir)
     if placing.detach:
         return _hand_over(benchmark)
     return _run(benchmark, reuse=pool is None and nothing_to_do(benchmark))

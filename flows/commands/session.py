@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _LONG = 40
 """Characters of a message that is printed for each outcome, even if it is the same."""
-_STYLES = {"done": "green", "reused": "cyan", "cancelled": "yellow", "failed": "red"}
+_STYLES = {"done": "green", "reused": "cyan", "unavailable": "yellow", "cancelled": "yellow", "failed": "red"}
 """The results in the order in which they are told."""
 
 
@@ -64,9 +64,9 @@ def tell(outcomes: Sequence[Outcome]) -> int:
 
 
 def exit_code(outcomes: Sequence[Outcome]) -> int:
-    """1 if anything failed; otherwise, if anything was cancelled, that of a command that was interrupted."""
+    """1 if anything failed, or nothing can be had; if anything was cancelled, that of a command that was interrupted."""
     results = {outcome.result for outcome in outcomes}
-    return 1 if "failed" in results else INTERRUPTED if "cancelled" in results else 0
+    return 1 if "failed" in results or results == {"unavailable"} else INTERRUPTED if "cancelled" in results else 0
 
 
 def show_outcomes(outcomes: Sequence[Outcome]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -102,10 +102,13 @@ def check_access(competition_ids: list[str], raw_dir: str | None, timeout: float
     if not kaggle_ids:
         yield Finding("kaggle", "ok", "not needed: the selected competitions are prepared or bundled")
         return
+    # `check_availability` is about these.
+    not_for_everybody = {name for name in kaggle_ids if registry.get(name).facts.availability}
     if raw_dir is not None:
         local = Local(Path(raw_dir))
         missing = [name for name in kaggle_ids if local.version(registry.get(name)) is None]
         text = f"{len(kaggle_ids) - len(missing)} of {len(kaggle_ids)} downloads in {raw_dir}"
+        missing = [name for name in missing if name not in not_for_everybody]
         yield Finding(
             "downloads", "fail" if missing else "ok", text, f"missing: {listed(missing, 5)}" if missing else ""
         )
@@ -125,8 +128,17 @@ def check_access(competition_ids: list[str], raw_dir: str | None, timeout: float
     if accessible := by_state.pop("ok", None):
         yield Finding("kaggle", "ok", f"{len(accessible)} of {len(kaggle_ids)} competitions can be downloaded")
     for state, answers_of_state in sorted(by_state.items()):
-        for answer in answers_of_state:
+        for answer in (each for each in answers_of_state if each.competition_id not in not_for_everybody):
             yield Finding(f"kaggle {state}", "fail", answer.message or answer.competition_id, answer.page or "")
+
+
+def check_availability(store: Store, competition_ids: Sequence[str], raw_dir: str | None) -> Iterator[Finding]:
+    """The competitions that not everybody can download are prepared, or their archives are at hand."""
+    from flows.commands.availability import REMEDY, not_for_everybody, notices
+
+    found = not_for_everybody(store, competition_ids, ["v1"], raw_dir)
+    for text in notices(found, len(competition_ids)):
+        yield Finding("availability", "warn", text, REMEDY)
 
 
 def check_memory(agents: int) -> Finding:

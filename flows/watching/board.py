@@ -17,7 +17,8 @@ from rich.text import Text
 from common.progress import Event, News, listening
 from common.terminal import clean, raw
 
-_FINAL_STYLES = {"done": "green", "graded": "green", "reused": "cyan", "cancelled": "yellow", "failed": "red"}
+_FINAL_STYLES = {"done": "green", "graded": "green", "reused": "cyan"}
+_FINAL_STYLES |= {"unavailable": "yellow", "cancelled": "yellow", "failed": "red"}
 _OTHER_COLUMNS = 42
 """Width that names leave to the other columns: a state, a bar, and the beginning of a detail."""
 _END_OF_LABEL = 7

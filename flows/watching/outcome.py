@@ -12,11 +12,14 @@ from common import progress
 from common.causes import cause_of, explain
 from common.errors import Cancelled, UserError
 from common.units import unnamed
+from competitions.errors import Unavailable
 
 if TYPE_CHECKING:
     from prefect.futures import PrefectFuture
 
-Result = Literal["done", "reused", "cancelled", "failed"]
+Result = Literal["done", "reused", "unavailable", "cancelled", "failed"]
+"""`unavailable`: the download cannot be had, as competition.yaml says; the others go on without it."""
+_BAD_ENDS: tuple[Result, ...] = ("failed", "cancelled", "unavailable")
 
 
 @dataclass(frozen=True)
@@ -30,15 +33,20 @@ class Outcome:
     def __post_init__(self) -> None:
         object.__setattr__(self, "message", unnamed(self.what, self.message))
 
+    @property
+    def usable(self) -> bool:
+        """Whether the work can be continued."""
+        return self.result in ("done", "reused")
+
 
 class PartlyFailed(UserError):
     """Some of the work failed or was cancelled; everything else is finished. See `outcomes`."""
 
     def __init__(self, outcomes: Sequence[Outcome]) -> None:
         self.outcomes = list(outcomes)
-        ends = {end: [outcome for outcome in outcomes if outcome.result == end] for end in ("failed", "cancelled")}
+        ends = {end: [outcome for outcome in outcomes if outcome.result == end] for end in _BAD_ENDS}
         counts = ", ".join(f"{len(ended)} of {len(outcomes)} {end}" for end, ended in ends.items() if ended)
-        first = [*ends["failed"], *ends["cancelled"]][:3]
+        first = [outcome for ended in ends.values() for outcome in ended][:3]
         named = "; ".join(f"{outcome.what}: {outcome.message}".removesuffix(": ") for outcome in first)
         super().__init__(f"{counts}: {named}")
 
@@ -54,27 +62,30 @@ def capture_errors(what: str, outcomes: dict[str, Outcome]) -> Iterator[None]:
     except Exception as error:
         if cause_of(error).fault == "program":
             logging.getLogger("mlebench").exception("%s", what)
-        outcomes[what] = Outcome(what, "failed", explain(error))
-        progress.report(what, "failed", outcomes[what].message)
+        result: Result = "unavailable" if isinstance(error, Unavailable) else "failed"
+        outcomes[what] = Outcome(what, result, explain(error))
+        progress.report(what, result, outcomes[what].message)
 
 
 def outcome_of(what: str, futures: Iterable[PrefectFuture[Any]]) -> Outcome:
-    """The outcome of a chain of task runs: done if all have completed, otherwise failed or cancelled."""
+    """The outcome of a chain of task runs: done if all have completed, otherwise that of the first that did not."""
     for future in futures:
         future.wait()
         if not future.state.is_completed():
-            return Outcome(what, "cancelled" if _is_cancelled(future.state) else "failed", cause(future.state))
+            return Outcome(what, _end_of(future.state), cause(future.state))
     return Outcome(what, "done")
 
 
-def _is_cancelled(state: Any) -> bool:
+def _end_of(state: Any) -> Result:
     try:
         state.result()
     except Cancelled:
-        return True
+        return "cancelled"
+    except Unavailable:
+        return "unavailable"
     except Exception:
-        return False
-    return False
+        return "failed"
+    return "failed"
 
 
 def cause(state: Any) -> str:
@@ -103,7 +114,8 @@ def finish(key: str, outcomes: Sequence[Outcome]) -> list[Outcome]:
 
 
 def require_finished(outcomes: Sequence[Outcome]) -> list[Outcome]:
-    """The outcomes as a list. Raises `PartlyFailed` if anything failed or was cancelled."""
-    if any(outcome.result in ("failed", "cancelled") for outcome in outcomes):
+    """The outcomes as a list. Raises `PartlyFailed` if anything failed or was cancelled, or if nothing can be had."""
+    results = {outcome.result for outcome in outcomes}
+    if results & {"failed", "cancelled"} or results == {"unavailable"}:
         raise PartlyFailed(outcomes)
     return list(outcomes)

@@ -14,7 +14,7 @@ from common.units import counted
 from grading.conditions import deviations, unlike, unlike_grades
 from grading.page.format import DASH
 from grading.page.results import Results
-from grading.page.sections import headline
+from grading.page.sections import covered, headline
 from grading.page.view import Series, View
 from grading.statistics.aggregate import Aggregate
 from grading.statistics.series import BENCHMARK_SPLITS, by_series
@@ -24,25 +24,33 @@ HEADER = ["Agent", "LLMs", "Low", "Medium", "High", "All", "Hours", "Date", "Kno
 
 @dataclass(frozen=True)
 class PublishedRows:
-    """One row of cells per series, what deviates from the published conditions, and where series are unlike."""
+    """One row of cells per series, what deviates from the published conditions, and where series are unlike.
+
+    `covers` says of series over which competitions their rates are, where they are not all.
+    """
 
     rows: list[tuple[Series, list[str]]]
     deviations: list[tuple[Series, list[str]]]
     unlike: list[str]
+    covers: list[tuple[Series, str]]
 
     def markdown(self) -> str:
-        """The rows as a table in Markdown. A footnote marks agents whose conditions are unlike the others'."""
+        """The rows as a table in Markdown. Footnotes mark unlike conditions, and name the competitions of a rate."""
         mark = " [^1]" if self.unlike else ""
+        notes = {series: f"[^{number}]" for number, series in enumerate(dict(self.covers), start=2)}
         texts = [[cell.replace("|", "\\|") for cell in row] for _, row in self.rows]
-        cells = [[f"{row[0]}{mark}", *row[1:]] for row in texts]
+        marks = [f"{mark} {notes[series]}" if series in notes else mark for series, _ in self.rows]
+        cells = [[f"{row[0]}{marked}", *row[1:]] for row, marked in zip(texts, marks, strict=True)]
         lines = ["| " + " | ".join(each) + " |" for each in (HEADER, ["---"] * len(HEADER), *cells)]
         note = f"\n\n[^1]: Not ranked: the conditions differ in {', '.join(self.unlike)}." if self.unlike else ""
+        for series, marked in notes.items():
+            note += f"\n\n{marked}: Not all competitions: {'; '.join(text for s, text in self.covers if s == series)}."
         return "\n".join(lines) + note
 
 
 def published_rows(view: View, results: Results, aggregate: Aggregate) -> PublishedRows:
     """The rows of all series, in the order of the published table."""
-    rates = headline(view, aggregate, results.split_sizes)["cells"]
+    rates, covers = headline(view, aggregate, results.split_sizes)["cells"], covered(view, results, aggregate)
     models = _models(results)
     rows, away, ran = [], [], set()
     for series in view.series:
@@ -55,7 +63,8 @@ def published_rows(view: View, results: Results, aggregate: Aggregate) -> Publis
         called = models.get((series.run_group, series.agent), DASH)
         rows.append((series, [series.label, called, *cells, _hours(runs), _date(runs), leaks]))
         seeds = min((row["seeds"] for (index, _), row in rates.items() if index == series.index), default=0)
-        away.append((series, deviations(runs, seeds, series.edition, results.incomplete)))
+        covers_of_series = [text for each, text in covers if each == series]
+        away.append((series, covers_of_series + deviations(runs, seeds, series.edition, results.incomplete)))
     different = unlike([_of(series, results.runs) for series in view.series])
     different += unlike_grades([part for _, part in by_series(results.grades)] if len(results.grades) else [])
     different += ["competitions"] * (len(ran) > 1)
@@ -63,7 +72,7 @@ def published_rows(view: View, results: Results, aggregate: Aggregate) -> Publis
     for (_, split), row in rates.items():
         counts.setdefault(split, set()).add(row["seeds"])
     different += ["number of counted seeds"] * any(len(seeds) > 1 for seeds in counts.values())
-    return PublishedRows(rows, away, different)
+    return PublishedRows(rows, away, different, covers)
 
 
 def _of(series: Series, runs: pd.DataFrame | None) -> pd.DataFrame:

@@ -61,6 +61,8 @@ class Results:
     """(edition, competition) -> how well its scores compare with medal thresholds, and why."""
     split_sizes: Mapping[str, int] = field(default_factory=dict)
     """Number of competitions by split, so that the page can mark splits that were run in part."""
+    unavailable: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    """Of competitions that not everybody can download, also those that were not run: the split, and why."""
 
     ended: Mapping[str, str | None] = field(default_factory=dict)
     """Month in which submissions to each competition ended, YYYY-MM."""

@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 
 from common.cleaning import clean
+from common.units import counted
 from grading.page import format as fmt
 from grading.page.results import Results
 from grading.page.strip_plots import duration_strip
@@ -75,6 +76,23 @@ def headline(view: View, aggregate: Aggregate, sizes: Mapping[str, int]) -> dict
             "repeats": repeats,
         }
     return {"splits": splits, "cells": cells, "models": models}
+
+
+def covered(view: View, results: Results, aggregate: Aggregate) -> list[tuple[Series, str]]:
+    """Over which competitions rates are, where these are not all of a split: a sentence for each series and split."""
+    sentences = []
+    for (index, split), cell in headline(view, aggregate, results.split_sizes)["cells"].items():
+        if not cell["partial"]:
+            continue
+        ran = {c.id for c in view.competitions if any(key[0] == index for key in c.results)}
+        names_by_reason: dict[str, list[str]] = {}
+        for name, (own_split, reason) in results.unavailable.items():
+            if name not in ran and (own_split == split or (split == "all" and own_split in BENCHMARK_SPLITS)):
+                names_by_reason.setdefault(reason, []).append(name)
+        without = "".join(f", without {', '.join(names)}: {reason}" for reason, names in names_by_reason.items())
+        text = f"{split}: over {cell['competitions']} of {counted(cell['full'], 'competition')}{without}"
+        sentences.append((view.series[index], clean(text)))
+    return sentences
 
 
 def apart(view: View, results: Results, aggregate: Aggregate) -> dict[str, Any] | None:
@@ -181,12 +199,18 @@ def percentiles(view: View, results: Results) -> dict[tuple[int, str], float]:
     return {key: value for key, value in aggregate.items() if not math.isnan(value)}
 
 
-def gaps(view: View, aggregate: Aggregate) -> list[str]:
-    """One line for each ungraded submission, even if it counts in several splits."""
+def gaps(view: View, aggregate: Aggregate, unavailable: Mapping[str, tuple[str, str]]) -> list[str]:
+    """One line for each ungraded submission, even if it counts in several splits.
+
+    `unavailable` is that of `Results`; it says why such a competition was not run at all.
+    """
     words = {"missing": "no grade", "failed": "grading failed", "planned": "planned and never run"}
     rows = aggregate.gaps.drop_duplicates([*SERIES, "seed", "competition_id"]).to_dict("records")
     where = [f"{clean(row['competition_id'])}, {view.series_of(row).label}, seed {clean(row['seed'])}" for row in rows]
-    return [f"{place}: {words[row['reason']]}" for place, row in zip(where, rows, strict=True)]
+    ran = {c.id for c in view.competitions}
+    reasons = {name: f"; {reason}" for name, (_, reason) in unavailable.items() if name not in ran}
+    why = [f"{words[row['reason']]}{reasons.get(row['competition_id'], '')}" for row in rows]
+    return [f"{place}: {clean(text)}" for place, text in zip(where, why, strict=True)]
 
 
 def open_leaks(view: View, leaks: Mapping[tuple[str, str], Sequence[str]]) -> list[tuple[str, str, str]]:

@@ -13,7 +13,7 @@ from grading.page.attempts import cost_tables, count, money, pass_table
 from grading.page.build import build_view
 from grading.page.published import HEADER, PublishedRows, published_rows
 from grading.page.render import TITLE
-from grading.page.sections import RATE_NAMES, comparability, gaps, open_leaks, percentiles, rates
+from grading.page.sections import RATE_NAMES, comparability, covered, gaps, open_leaks, percentiles, rates
 from grading.page.timeline import time_table
 from grading.page.view import Result
 from grading.words import KIND_GLYPHS, KIND_WORDS, Kind
@@ -87,8 +87,10 @@ def render_markdown(results: Results, title: str = TITLE) -> str:
             for series, split, values in rates(view, aggregate)
         ],
     )
+    over = covered(view, results, aggregate)
+    lines += ["", *(f"- {escape(s.label)}, {escape(text)}" for s, text in over)] if over else []
     lines += ["", "## Published row", "", *_published(published_rows(view, chosen, aggregate))]
-    lines += ["", aggregate.statement(), *(f"- {escape(gap)}" for gap in gaps(view, aggregate))]
+    lines += ["", aggregate.statement(), *(f"- {escape(gap)}" for gap in gaps(view, aggregate, results.unavailable))]
     models = [escape(c.id) for c in view.competitions if not c.human]
     if models:
         lines += ["", f"Compared with trained models instead of human teams: {', '.join(models)}."]

@@ -50,6 +50,7 @@ def experiment(
                 "competitions": len(names),
                 "attempts": sum(min(seeds, len(attempts.get(name, ()))) for name in names),
                 "padded": sum(max(0, seeds - len(attempts.get(name, ()))) for name in names),
+                "never_attempted": sorted(name for name in names if name not in attempts),
                 **{rate: _rate(names, attempts, rate, seeds) for rate in RATES},
             }
             for split, names in sorted(splits.items(), key=lambda item: split_order(item[0]))

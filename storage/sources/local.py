@@ -64,7 +64,7 @@ class Local:
         raise DownloadError(
             f"{self.directory / competition.id}.zip does not exist; put the download of {competition.id} there"
             f"{self._hint(competition.id)}"
-        )
+        ).of_kind("missing")
 
     def _hint(self, competition_id: str) -> str:
         """What there is of a download that is not complete."""

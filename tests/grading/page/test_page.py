@@ -4,6 +4,7 @@ import dataclasses
 import math
 import re
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -44,6 +45,18 @@ def test_a_partly_run_split_says_so() -> None:
     text = words(page(grades, None, split_sizes={"low": 22, "medium": 38, "high": 15}))
     assert "1 of 22 comp." in text
     assert "2 of 75 comp." in text
+
+
+def test_the_competitions_of_a_rate_are_named_where_they_are_not_all() -> None:
+    grades = pd.DataFrame([graded("a", 1, 0.95, complexity="low")])
+    reasons = {"b": ("low", "it is closed"), "c": ("high", "it is closed"), "a": ("low", "it is closed")}
+    told: dict[str, Any] = {"split_sizes": {"low": 3, "medium": 0, "high": 9}, "unavailable": reasons}
+    text = "low: over 1 of 3 competitions, without b: it is closed"
+    html = page(grades, None, **told)
+    assert text in words(html)
+    assert f"[^2]: Not all competitions: {text}." in html
+    assert f"- baseline, {text}" in markdown(grades, None, **told)
+    assert "over 1 of" not in words(page(grades, None, split_sizes={"low": 1}))
 
 
 def test_one_split_alone_is_not_called_all() -> None:

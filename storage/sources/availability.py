@@ -1,0 +1,28 @@
+"""Competitions that not everybody can download, as `availability` in their competition.yaml says."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+from common.causes import cause_of
+from competitions.competition import Competition
+from competitions.errors import DownloadError, Unavailable
+
+REMEDY = "with an archive of it, put <id>.zip into a directory and give that as --raw-dir"
+
+
+@contextlib.contextmanager
+def stating_availability(competition: Competition) -> Iterator[None]:
+    """Raise `Unavailable` if the block cannot have the download, and competition.yaml says that this may be so.
+
+    Other errors, such as those of the network or of a damaged archive, are raised as they are.
+    """
+    try:
+        yield
+    except DownloadError as error:
+        stated = competition.facts.availability
+        if stated is None or isinstance(error, Unavailable) or cause_of(error).kind not in ("refused", "missing"):
+            raise
+        remedy = REMEDY.replace("<id>", competition.id)
+        raise Unavailable(f"{competition.id}: {stated}; {remedy} ({error})") from error
