@@ -8,7 +8,7 @@ import random
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from competitions.scoring.errors import InvalidSubmission
@@ -38,8 +38,22 @@ def description(subject: Subject) -> list[str]:
     with subject.file("sample_submission").open(encoding="utf-8-sig", newline="") as file:
         header = next(csv.reader(file), [])
     by_heading = sections(text)
+
+    def is_valid(columns: Sequence[str]) -> bool:
+        _require_small_sample(subject)
+        _, rows = table(subject.file("sample_submission").read_bytes())
+        places = [header.index(column) for column in columns]
+        with tempfile.TemporaryDirectory(prefix="mlebench-check-") as folder:
+            path = Path(folder) / "submission.csv"
+            path.write_bytes(to_csv(columns, ([row[place] for place in places] for row in rows)))
+            try:
+                subject.score(path)
+            except InvalidSubmission:
+                return False
+        return True
+
     return [
-        *example_problems(by_heading.get("Submission", ""), header),
+        *example_problems(by_heading.get("Submission", ""), header, is_valid),
         *metric_problems(by_heading.get("Evaluation", ""), subject.competition),
         *leftovers(subject.competition, text, header),
     ]

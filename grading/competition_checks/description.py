@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -42,15 +42,22 @@ def sections(text: str) -> dict[str, str]:
     return {heading.strip(): content for heading, _, content in parts}
 
 
-def example_problems(submission: str, header: Sequence[str]) -> Iterator[str]:
-    """Yield a problem if the section about submissions has examples, and none of them has the sample's columns."""
+def example_problems(
+    submission: str, header: Sequence[str], is_valid: Callable[[Sequence[str]], bool] = lambda _: False
+) -> Iterator[str]:
+    """Yield a problem if the section about submissions has examples, and none of them has the sample's columns.
+
+    `is_valid` says whether the sample submission with fewer columns, as an example has them, is valid.
+    """
     found = [_columns(block) for block in _BLOCK.findall(submission)]
     if not found or any(_same(columns, header) for columns in found):
         return
     columns = found[0]
-    yield (
-        f"the example in description.md has the columns {listed(columns, 5)}, the sample submission {listed(header, 5)}"
-    )
+    if not (set(columns) <= set(header) and is_valid(columns)):
+        yield (
+            f"the example in description.md has the columns {listed(columns, 5)}, the sample submission "
+            f"{listed(header, 5)}"
+        )
 
 
 def metric_problems(evaluation: str, competition: Competition) -> Iterator[str]:
