@@ -42,7 +42,7 @@ def test_preparing_names_it_first_and_ends_well_without_it(
     assert main(command("prepare", store)) == 0
     out = capfd.readouterr().out
     assert out.index(NOTICE) < out.index("1 done, 1 unavailable")
-    assert f"unavailable {CLOSED}: {CLOSED}: {REASON}; with an archive of it, put {CLOSED}.zip into a directory" in out
+    assert f"unavailable {CLOSED}: {REASON}; with an archive of it, put {CLOSED}.zip into a directory" in out
     assert main(command("prepare", store, "--json")) == 0
     results = [json.loads(line)["result"] for line in capfd.readouterr().out.splitlines()]
     assert results == ["reused", "unavailable"]
