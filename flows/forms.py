@@ -9,7 +9,6 @@ import contextlib
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import click
@@ -21,7 +20,6 @@ from common.quantities import Disk, Memory, Seconds, TimeLimit
 from common.settings import get_settings
 from competitions import registry
 from competitions.editions import Edition
-from flows.commands.options import raw_directory
 from flows.fleet.queues import Priority
 from flows.watching.outcome import PartlyFailed
 from sandbox import backends
@@ -220,11 +218,6 @@ def run_request(agent: str, run_group: str, seeds: int, data: Data, execution: E
         overwrite=execution_form.overwrite,
         examine=execution_form.integrity,
     )
-
-
-def downloads(raw_dir: str | None) -> str | None:
-    """The directory of downloads on the worker. Raises `UserError` if it is none."""
-    return raw_directory(Path(raw_dir)) if raw_dir else None
 
 
 _OPTION = re.compile(r"--[a-z]+(?:-[a-z]+)*")

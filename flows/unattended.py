@@ -21,7 +21,6 @@ from flows.forms import (
     Seeds,
     Split,
     chosen_ids,
-    downloads,
     group_part,
     run_request,
     words_of_form,
@@ -97,7 +96,7 @@ def run_benchmark(
     benchmark = Benchmark(
         RunContext.of(request),
         competition_ids,
-        downloads(data.raw_dir),
+        data.raw_dir,
         skip_verification=data.skip_verification,
         pool=pool,
         priority=priority,
@@ -129,8 +128,9 @@ def preparation(
     opened = open_store(store)
     ids = chosen_ids(split, competition_ids)
     with words_of_form(Archives), logging_events():
-        raw = downloads(raw_dir)
-        return prepare.fn(ids, opened.root, edition, raw, archives.keep_raw, archives.skip_verification, archives.renew)
+        return prepare.fn(
+            ids, opened.root, edition, raw_dir, archives.keep_raw, archives.skip_verification, archives.renew
+        )
 
 
 @flow(name="grading", flow_run_name="grade {run_group}")

@@ -54,11 +54,6 @@ def test_an_agent_that_is_not_trusted_is_refused_before_anything_is_prepared(sto
     assert not store.glob("prepared/**")
 
 
-def test_a_directory_of_downloads_that_is_none_is_refused_in_the_words_of_the_form(store: Store) -> None:
-    with pytest.raises(UserError, match="“Downloads” /nowhere is not a directory"):
-        benchmark(split="demo", agent="dummy", data=Data(store=store.root, raw_dir="/nowhere"))
-
-
 def test_remedies_that_a_form_does_not_have_are_left_out() -> None:
     text = "the archive's MD5 is wrong; download it again, or pass --skip-verification to use it anyway"
     assert in_words_of_form(text, Data).endswith("or pass “Skip verification” to use it anyway")
