@@ -64,7 +64,7 @@ def tell(outcomes: Sequence[Outcome]) -> int:
 
 
 def exit_code(outcomes: Sequence[Outcome]) -> int:
-    """1 if anything failed, or nothing can be had; if anything was cancelled, that of a command that was interrupted."""
+    """1 if anything failed, or nothing can be had; if anything was cancelled, that of an interrupted command."""
     results = {outcome.result for outcome in outcomes}
     return 1 if "failed" in results or results == {"unavailable"} else INTERRUPTED if "cancelled" in results else 0
 
