@@ -39,7 +39,7 @@ def command(runs: str, wait: float, storage: StoreOptions) -> int:
     """
     from tasks.wiring.prefect_server import served
 
-    store = storage.open()
+    store = storage.open(new=True)  # attempts of other hosts are known to the Prefect server
     group, competition, seed = _parts(runs)
     cancelled, unconfirmed, any_known = _cancel_here(store, group, competition, seed, wait)
     unknown = ""

@@ -116,7 +116,7 @@ def command(
             "competitions (-c ID, --split NAME, ...) and no RUN_GROUP" if tasks else "a RUN_GROUP and no competitions"
         )
         raise click.UsageError(f"--format {what.format} takes {expected}")
-    store = storage.open()
+    store = storage.open(new=from_file)
     if what.format == "submissions":
         return write_submissions(store, run_group, submissions)
     what.output_dir.mkdir(parents=True, exist_ok=True)

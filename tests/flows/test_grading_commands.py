@@ -196,6 +196,8 @@ class TestMakeSubmission:
         assert (second["competition_id"], second["submission_path"]) == ("digits", None)
 
     def test_says_what_is_wrong(self, store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert mlebench("export", "--format", "submissions", "nobody", store=store) == 2, "there is no store"
+        Path(str(store.local())).mkdir()
         assert mlebench("export", "--format", "submissions", "nobody", store=store) == 1
         assert mlebench("export", "--format", "submissions", store=store) == 2
         (tmp_path / "metadata.json").write_text("[]")
