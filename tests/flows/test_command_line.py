@@ -30,7 +30,7 @@ OF_ONE = {
     "new": "makes one",
     "report": "`--split` says which competitions count, of those that were run",
 }
-REMOVING = {"rm", "gc"}
+REMOVING = ("rm", "gc")
 """Commands that remove something. `doctor` removes with `--fix`, and without it shows what that would remove."""
 
 
