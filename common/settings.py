@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import os
 import socket
+import tomllib
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -18,11 +19,11 @@ from typing import Annotated, Any, get_args
 from pydantic import BeforeValidator, ByteSize, Field, SecretStr, ValidationError, model_validator
 from pydantic_settings import (
     BaseSettings,
+    InitSettingsSource,
     NoDecode,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
     SettingsError,
-    TomlConfigSettingsSource,
 )
 
 from common.environment import bare, settle
@@ -30,6 +31,7 @@ from common.errors import UserError, close_matches, expected, one_line
 from common.plain_json import parse_json, read_json
 from common.providers import Price, Provider
 from common.quantities import Disk, Memory, Seconds, Size, TimeLimit
+from common.texts import read_text, typed_wrong
 
 PREFIX = "MLEBENCH_"
 OTHER_VARIABLES = {
@@ -89,7 +91,6 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(
         env_prefix=PREFIX,
         env_nested_delimiter="__",
-        toml_file="mlebench.toml",
         extra="forbid",
         hide_input_in_errors=True,  # it may be a key
     )
@@ -255,7 +256,7 @@ class Settings(BaseSettings):
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Arguments first, then the environment, then mlebench.toml."""
-        return init_settings, env_settings, TomlConfigSettingsSource(settings_cls)
+        return init_settings, env_settings, InitSettingsSource(settings_cls, init_kwargs=file_values())
 
     @model_validator(mode="before")
     @classmethod
@@ -290,8 +291,18 @@ def get_settings() -> Settings:
         raise UserError(_explanation(error)) from error
     except SettingsError as error:
         raise UserError(f"environment: {one_line(error)}; lists and tables are written as JSON") from error
-    except ValueError as error:
-        raise UserError(f"mlebench.toml: {one_line(error)}") from error
+
+
+def file_values() -> dict[str, Any]:
+    """The keys of mlebench.toml in the current directory; none without a file. Raises `UserError` if it is no TOML."""
+    path = Path("mlebench.toml")
+    if not path.is_file():
+        return {}
+    text = read_text(path)
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise UserError(f"{path}: {one_line(error)}{typed_wrong(text)}") from error
 
 
 def unknown_variables(environment: Mapping[str, str]) -> dict[str, str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +24,9 @@ def command(name: str | None) -> None:
     Settings are environment variables MLEBENCH_..., or keys of mlebench.toml in the current directory. Secrets are
     not shown.
     """
-    from common.settings import PREFIX, Settings, get_settings
+    from common.settings import PREFIX, Settings, file_values, get_settings
 
-    settings, file = get_settings(), Path("mlebench.toml").absolute()
-    keys = tomllib.loads(file.read_text("utf-8")) if file.is_file() else {}
+    settings, keys = get_settings(), file_values()
     values = settings.model_dump(mode="json")
     variables = {name.upper() for name in os.environ}
 
@@ -50,6 +48,7 @@ def command(name: str | None) -> None:
         return
     if answer([{"setting": field, "value": value, "source": source(field)} for field, value in values.items()]):
         return
+    file = Path("mlebench.toml").absolute()
     click.echo(f"{file}{'' if file.is_file() else ' does not exist'}")
     rows = [(field, _shown(value), source(field)) for field, value in values.items()]
     show_table(("SETTING", "VALUE", "SOURCE"), rows)

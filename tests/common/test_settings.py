@@ -39,6 +39,12 @@ def test_the_environment_comes_before_the_file(toml: Toml, monkeypatch: pytest.M
     assert (get_settings().store, get_settings().downloads) == ("/of/the/environment", 7)
 
 
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-32"])
+def test_the_file_comes_from_any_editor(encoding: str, tmp_path: Path) -> None:
+    (tmp_path / "mlebench.toml").write_bytes("downloads = 7\r\n".encode(encoding))
+    assert get_settings().downloads == 7
+
+
 @pytest.mark.parametrize("name", ["competitions", "agent_dirs"])
 @pytest.mark.parametrize("text", ["/one:/two", '["/one", "/two"]', ":/one::/two:"])
 def test_directories_are_separated_as_in_path_or_a_json_list(
@@ -70,6 +76,10 @@ def test_a_list_that_is_no_json_is_named(monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.parametrize(
     ("text", "message"),
     [
+        (
+            "store = \N{LEFT DOUBLE QUOTATION MARK}s3://x\N{RIGHT DOUBLE QUOTATION MARK}",
+            r"mlebench\.toml: .*typographic",
+        ),
         ("stroe = 's3://x'", r"mlebench\.toml: unknown key 'stroe'\. Did you mean store"),
         ("MLEBENCH_RAW_DIR = '/x'", r"mlebench\.toml: unknown key 'MLEBENCH_RAW_DIR'\. Did you mean raw_dir"),
         ("[provider.a]\nbase_url = 'http://x'", r"unknown key 'provider'\. Did you mean providers"),
