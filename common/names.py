@@ -18,6 +18,9 @@ def problem(path: str) -> str | None:
     >>> problem("train/1.png"), problem("../1.png"), problem("a\n")
     (None, "is not a plain relative path ('.', '..' or an empty part)", 'contains a control character')
     """
+    length = len(path.encode(errors="surrogatepass"))
+    if length > PATH_BYTES:  # before anything that takes longer: an agent can make many files with much longer paths
+        return f"has {length} bytes, more than {PATH_BYTES}"
     if not {"", ".", ".."}.isdisjoint(path.split("/")):
         return "is not a plain relative path ('.', '..' or an empty part)"
     if VERSION_PARAMETER in path:
@@ -32,8 +35,6 @@ def problem(path: str) -> str | None:
         return "contains a control character"
     if "\\" in path:
         return "contains a backslash"
-    if len(encoded) > PATH_BYTES:
-        return f"has {len(encoded)} bytes, more than {PATH_BYTES}"
     longest = max(len(part) for part in encoded.split(b"/"))
     return f"has a part of {longest} bytes, more than {NAME_BYTES}" if longest > NAME_BYTES else None
 

@@ -12,7 +12,7 @@ import os
 import secrets
 import stat
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,13 +35,22 @@ class NotRegular(OSError):
 class Entry:
     """One entry of a walk."""
 
-    path: str
-    """Path relative to the top of the walk."""
     name: str
     folder: int
     """Descriptor of the folder that contains it; open until the walk continues."""
     status: os.stat_result
     """Status of the entry itself, even if it is a link."""
+    above: _Level
+    """The folder that contains it, for its path."""
+
+    @property
+    def path(self) -> str:
+        """Path relative to the top of the walk. It is not stored: in deep folders, it may have megabytes."""
+        names, level = [self.name], self.above
+        while level.above is not None:
+            names.append(level.name)
+            level = level.above
+        return "/".join(reversed(names))
 
     @property
     def is_folder(self) -> bool:
@@ -108,13 +117,34 @@ def opened_file(path: str | Path, within: int | None = None) -> Iterator[int]:
 def opened_below(top: Path, relative: Path) -> Iterator[int]:
     """Descriptor of a regular file below a folder, none of whose parts may be a link; as `opened_file`."""
     with contextlib.ExitStack() as stack:
-        folder = stack.enter_context(opened_folder(top))
-        for part in relative.parts[:-1]:
-            folder = stack.enter_context(opened_folder(part, folder))
+        folder = folder_below(stack.enter_context(opened_folder(top)), relative.parts[:-1])
+        stack.callback(os.close, folder)
         try:
             yield stack.enter_context(opened_file(relative.name, folder))
         except NotRegular as error:
             raise NotRegular(str(error).replace(relative.name, relative.as_posix(), 1)) from None
+
+
+def folder_below(top: int, folders: Iterable[str]) -> int:
+    """A new descriptor of a folder below an open one; the caller closes it.
+
+    The folders on the way are closed at once, so that deep ones do not use up the descriptors of the process.
+
+    Args:
+        top: descriptor of the folder to start from.
+        folders: the names on the way down, none of which may be a link.
+
+    Raises:
+        OSError: one of them cannot be opened.
+    """
+    folder = os.dup(top)
+    for name in folders:
+        try:
+            inner = os.open(name, FOLDER, dir_fd=folder)
+        finally:
+            os.close(folder)
+        folder = inner
+    return folder
 
 
 def pieces(descriptor: int, at_most: int | None = None) -> Iterator[bytes]:
@@ -129,8 +159,8 @@ def pieces(descriptor: int, at_most: int | None = None) -> Iterator[bytes]:
 class _Level:
     """An open folder between the top of a walk and its current folder, and the folders in it still to enter."""
 
-    def __init__(self, name: str, prefix: str, descriptor: int) -> None:
-        self.name, self.prefix = name, prefix
+    def __init__(self, name: str, above: _Level | None, descriptor: int) -> None:
+        self.name, self.above = name, above
         self.descriptor: int | None = descriptor
         self.inside: list[str] = []
 
@@ -146,19 +176,19 @@ def walk(
         enter: whether to go into a folder.
     """
     device = os.fstat(top).st_dev
-    levels = [_Level("", "", top)]
+    levels = [_Level("", None, top)]
 
     def listing(level: _Level) -> Iterator[Entry]:
         assert level.descriptor is not None
         with contextlib.suppress(OSError), os.scandir(level.descriptor) as children:
             for child_entry in children:
-                if not level.prefix and child_entry.name in skip:
+                if level.above is None and child_entry.name in skip:
                     continue
                 try:
                     status = child_entry.stat(follow_symlinks=False)
                 except OSError:
                     continue
-                entry = Entry(level.prefix + child_entry.name, child_entry.name, level.descriptor, status)
+                entry = Entry(child_entry.name, level.descriptor, status, level)
                 yield entry
                 if entry.is_folder and status.st_dev == device and enter(entry):
                     level.inside.append(child_entry.name)
@@ -173,8 +203,8 @@ def walk(
             name = current.inside.pop()
             try:
                 if current.descriptor is None:
-                    current.descriptor = _reopened(levels, top)
-                child = _Level(name, f"{current.prefix}{name}/", os.open(name, FOLDER, dir_fd=current.descriptor))
+                    current.descriptor = folder_below(top, (level.name for level in levels[1:]))
+                child = _Level(name, current, os.open(name, FOLDER, dir_fd=current.descriptor))
             except OSError:
                 continue
             levels.append(child)
@@ -190,15 +220,6 @@ def _close(level: _Level, top: int) -> None:
     if level.descriptor is not None and level.descriptor != top:
         os.close(level.descriptor)
         level.descriptor = None
-
-
-def _reopened(levels: list[_Level], top: int) -> int:
-    """A descriptor of the last level, whose own was closed when the walk went far below it."""
-    with contextlib.ExitStack() as stack:
-        folder = top
-        for level in levels[1:-1]:
-            folder = stack.enter_context(opened_folder(level.name, folder))
-        return os.open(levels[-1].name, FOLDER, dir_fd=folder)
 
 
 def unlock(name: str, folder: int) -> None:

@@ -14,7 +14,7 @@ import os
 import stat
 import tarfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
@@ -160,11 +160,7 @@ def _beside(entry: trees.Entry) -> list[trees.Entry]:
     if not entry.is_file:
         return []
     statuses = ((suffix, _status(entry, entry.name + suffix)) for suffix in DATABASE_SUFFIXES)
-    return [
-        trees.Entry(entry.path + suffix, entry.name + suffix, entry.folder, status)
-        for suffix, status in statuses
-        if status
-    ]
+    return [replace(entry, name=entry.name + suffix, status=status) for suffix, status in statuses if status]
 
 
 def _status(entry: trees.Entry, name: str) -> os.stat_result | None:
