@@ -17,6 +17,8 @@ from sandbox.errors import AgentError
 _SHELL = re.compile(rb"#!\s*(?:\S*/env\s+(?:-S\s+)?)?(?:\S*/)?(?:ba|da|k|z)?sh\b")
 _START_BYTES = 1 << 20
 """Number of bytes of a start file that are looked at."""
+_SCRIPT_LINES = 20
+"""Number of lines whose ends are looked at, because an archive may follow."""
 _BYTE_ORDER_MARKS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _WINDOWS = "has Windows line ends, with which Linux cannot run it: convert it with sed -i 's/\\r$//'"
 _MARKED = "begins with a byte order mark, with which Linux cannot run it: save it as UTF-8 without one"
@@ -78,11 +80,12 @@ def problem_of_start(content: bytes, *, executable: bool) -> str | None:
         return _MARKED
     if content.startswith(b"\x7fELF"):
         return "is a program, and must be a script: write one that starts it"
-    if b"\0" in content:
-        return "is no text: save it as UTF-8"
     first_line = content.partition(b"\n")[0]
+    if b"\0" in first_line:  # as bash decides it: a script may have an archive behind its last command
+        return "is no text: save it as UTF-8"
     if first_line.startswith(b"#!") and not _SHELL.match(first_line):
         interpreter = first_line.decode(errors="replace")[:100]
         wrong = f"begins with {interpreter}, but is not executable, so that bash would run it: chmod +x"
         return None if executable else wrong
-    return _WINDOWS if b"\r\n" in content or (b"\r" in content and b"\n" not in content) else None
+    script = b"\n".join(content.partition(b"\0")[0].split(b"\n")[:_SCRIPT_LINES])
+    return _WINDOWS if b"\r\n" in script or (b"\r" in script and b"\n" not in script) else None
