@@ -26,6 +26,8 @@ FOLDER = "misplaced"
 MAX_FILES = 1000
 """Number of files that are kept: those that look most like a submission. Some programs write one in many parts."""
 _MAX_ENTRIES, _MAX_SECONDS = 1_000_000, 60.0
+_MAX_PATH = 4096
+"""Maximum length of a path on Linux (``PATH_MAX``)."""
 _CONTAINER_HOME = "/home"
 _LIKE_SUBMISSION = re.compile(r"subm|sumb|(?<![a-z])(subs?|preds?|answers?)(?![a-z])|predict", re.IGNORECASE)
 _DATA = re.compile(
@@ -54,14 +56,19 @@ def keep(home: Path, top: int, target: Path, limits: Limits) -> list[str]:
     largest = limits.submission_bytes + limits.collected_bytes
     remaining_bytes = min(largest, limits.disk_bytes or largest)
     kept, not_kept = [], []
-    ranks = {rank[-1]: rank for rank in itertools.chain(_linked(home, top), _found(top))}
-    for number, rank in enumerate(heapq.nsmallest(min(MAX_FILES, limits.collected_files), ranks.values()), 1):
+    linked = list(_linked(home, top))
+    linked_paths = {rank[-1] for rank in linked}
+    found = (rank for rank in _found(top) if rank[-1] not in linked_paths)
+    # Only as many ranks as are needed are kept: an agent can make a million files with long paths.
+    likeliest = heapq.nsmallest(min(MAX_FILES, limits.collected_files), itertools.chain(linked, found))
+    for number, rank in enumerate(likeliest, 1):
         path = rank[-1]
         stored = path if names.problem(path) is None else f"renamed-{number}"
         with contextlib.ExitStack() as stack:
             try:
                 folder, status = _opened(top, path, stack)
             except OSError:
+                not_kept.append(_shown(path))
                 continue
             # Another name of the file may be in use elsewhere, so it gets neither this file's place nor permissions.
             if status.st_size <= remaining_bytes and move(
@@ -86,15 +93,23 @@ def _messages(kept: list[str], harvested: list[str], not_kept: list[str]) -> lis
 
 
 def _found(top: int) -> Iterator[_Rank]:
-    """The regular files in the home that look like a submission, as far as they are found in time."""
+    """The regular files in the home that look like a submission, as far as they are found in time.
+
+    Folders whose path is longer than a program can use are not searched.
+    """
     started, deadline = _start(top), time.monotonic() + _MAX_SECONDS
-    entries = trees.walk(top, skip=frozenset({"data"}), enter=trees.readable)
+    entries = trees.walk(top, skip=frozenset({"data"}), enter=_is_entered)
     for number, entry in enumerate(itertools.islice(entries, _MAX_ENTRIES)):
         if number % 1000 == 0 and time.monotonic() > deadline:
             return
-        own_file = entry.path.startswith("agent/") and entry.status.st_mtime_ns < started
-        if entry.is_file and not own_file and _is_meant(entry.path):
-            yield _rank(entry.path, entry.status)
+        path = entry.path
+        own_file = path.startswith("agent/") and entry.status.st_mtime_ns < started
+        if entry.is_file and not own_file and _is_meant(path):
+            yield _rank(path, entry.status)
+
+
+def _is_entered(folder: trees.Entry) -> bool:
+    return len(folder.path) <= _MAX_PATH and trees.readable(folder)
 
 
 def _start(top: int) -> int:
@@ -120,9 +135,8 @@ def _linked(home: Path, top: int) -> Iterator[_Rank]:
 def _opened(top: int, path: str, stack: contextlib.ExitStack) -> tuple[int, os.stat_result]:
     """The open folder of a regular file, no part of whose path is a link, and the file's status; or `OSError`."""
     *folders, name = path.split("/")
-    folder = top
-    for part in folders:
-        folder = stack.enter_context(trees.opened_folder(part, folder))
+    folder = trees.folder_below(top, folders)
+    stack.callback(os.close, folder)
     status = os.stat(name, dir_fd=folder, follow_symlinks=False)
     if not stat.S_ISREG(status.st_mode):
         raise trees.NotRegular(f"{path} is {trees.kind(status.st_mode)}")

@@ -1,12 +1,16 @@
 from __future__ import annotations
 
+import errno
 import os
 import socket
+import tracemalloc
 from pathlib import Path
 
 import pytest
 
+from common import trees
 from sandbox.limits import Limits
+from sandbox.supervision import misplaced
 from sandbox.supervision.harvest import harvest
 from sandbox.supervision.output import CappedLog
 
@@ -210,7 +214,9 @@ def test_nothing_outside_of_the_home_is_kept(home: Path, tmp_path: Path) -> None
 def test_files_with_names_that_no_store_takes_are_kept_under_others(home: Path) -> None:
     (Path(os.fsdecode(os.fsencode(home) + b"/submission\n\xff.csv"))).write_text("id\n1\n")
     _, notes, target = gather(home)
-    assert contents(target / "misplaced") == {"renamed-1": "id\n1\n"}
+    [(name, content)] = contents(target / "misplaced").items()
+    assert name.startswith("renamed-")
+    assert content == "id\n1\n"
     assert r"'submission\n\udcff.csv'" in notes
 
 
@@ -221,6 +227,47 @@ def test_the_number_of_files_is_limited_and_the_likeliest_are_kept(home: Path) -
     _, notes, target = gather(home)
     assert len(contents(target / "misplaced")) == LIMITS.collected_files
     assert "submission/final.csv" in notes
+
+
+@pytest.mark.parametrize(("depth", "searched"), [(14, True), (40, False)])
+def test_long_paths_of_many_files_take_little_memory(home: Path, depth: int, searched: bool) -> None:
+    with trees.opened_folder(home / "submission") as top:
+        for above in range(depth):
+            folder = trees.folder_below(top, ["d" * 250] * above)
+            os.mkdir("d" * 250, dir_fd=folder)
+            os.close(folder)
+        folder = trees.folder_below(top, ["d" * 250] * depth)
+        for number in range(2000):
+            os.close(os.open(str(number), os.O_CREAT | os.O_WRONLY, dir_fd=folder))
+        os.close(folder)
+    tracemalloc.start()
+    try:
+        _, _, target = gather(home)
+        peak_bytes = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak_bytes < 2 << 20, "the paths of all files would have more than 7 MB"
+    assert len(contents(target / "misplaced")) == (LIMITS.collected_files if searched else 0)
+
+
+def test_a_file_that_cannot_be_opened_is_named(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (home / "submission.csv").write_text("id\n1\n")
+
+    def fail(*_: object) -> None:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr(misplaced, "_opened", fail)
+    assert "could not be kept: submission.csv" in gather(home)[1]
+
+
+def test_the_file_that_the_submission_links_to_comes_first(home: Path) -> None:
+    for number in range(10):
+        (home / "submission" / f"submission_{number}.csv").write_text("x")
+    (home / "preds.csv").write_text("linked")
+    (home / "submission" / "submission.csv").symlink_to("../preds.csv")
+    _, notes, target = gather(home)
+    assert "are kept in misplaced/ of the run: preds.csv, " in notes
+    assert len(contents(target / "misplaced")) == LIMITS.collected_files
 
 
 def test_code_and_logs_are_searched_too(home: Path) -> None:
