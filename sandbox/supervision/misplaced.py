@@ -14,6 +14,7 @@ import re
 import stat
 import time
 from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
 
 from common import names, trees
@@ -55,15 +56,19 @@ def keep(home: Path, top: int, target: Path, limits: Limits) -> list[str]:
     # Files with holes have more bytes than they take on disk, but not once they are uploaded.
     largest = limits.submission_bytes + limits.collected_bytes
     remaining_bytes = min(largest, limits.disk_bytes or largest)
+    remaining_files = min(MAX_FILES, limits.collected_files)
     kept, not_kept = [], []
+    for earlier in sorted((target / FOLDER).rglob("*")):
+        if earlier.is_file():  # from a harvest that a full disk has ended
+            remaining_bytes, remaining_files = remaining_bytes - earlier.stat().st_size, remaining_files - 1
+            kept.append(earlier.relative_to(target / FOLDER).as_posix())
     linked = list(_linked(home, top))
     linked_paths = {rank[-1] for rank in linked}
     found = (rank for rank in _found(top) if rank[-1] not in linked_paths)
     # Only as many ranks as are needed are kept: an agent can make a million files with long paths.
-    likeliest = heapq.nsmallest(min(MAX_FILES, limits.collected_files), itertools.chain(linked, found))
-    for number, rank in enumerate(likeliest, 1):
+    for rank in heapq.nsmallest(remaining_files, itertools.chain(linked, found)):
         path = rank[-1]
-        stored = path if names.problem(path) is None else f"renamed-{number}"
+        stored = path if names.problem(path) is None else f"renamed-{sha256(os.fsencode(path)).hexdigest()[:16]}"
         with contextlib.ExitStack() as stack:
             try:
                 folder, status = _opened(top, path, stack)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import socket
 import tracemalloc
 from pathlib import Path
@@ -12,6 +13,7 @@ from common import trees
 from sandbox.limits import Limits
 from sandbox.supervision import misplaced
 from sandbox.supervision.harvest import harvest
+from sandbox.supervision.moving import move
 from sandbox.supervision.output import CappedLog
 
 LIMITS = Limits(submission_bytes=1000, collected_bytes=1000, collected_files=5)
@@ -268,6 +270,29 @@ def test_the_file_that_the_submission_links_to_comes_first(home: Path) -> None:
     _, notes, target = gather(home)
     assert "are kept in misplaced/ of the run: preds.csv, " in notes
     assert len(contents(target / "misplaced")) == LIMITS.collected_files
+
+
+def test_a_harvest_that_is_repeated_knows_what_it_has_kept(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for path in ("submission/submission\\1.csv", "submission\\2.csv", "submission/3.csv", "4_preds.csv"):
+        (home / path).write_bytes(b"x" * 600)
+    moved: list[str] = []
+
+    def move_one(name: str, folder: int, target: Path, *, copied: bool = False) -> bool:
+        if moved:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        moved.append(name)
+        return move(name, folder, target, copied=copied)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(misplaced, "move", move_one)
+        with pytest.raises(OSError, match="No space"):
+            gather(home)
+    assert moved == ["submission\\1.csv"]
+    _, notes, target = gather(home)
+    kept = contents(target / "misplaced")
+    assert len(kept) == 3, "as many as without the interruption: there is room for 2000 bytes"
+    assert re.search(r"misplaced/ of the run: renamed-\w+, submission/3\.csv, submission\\2\.csv;", notes)
+    assert "could not be kept: 4_preds.csv (600 bytes)" in notes
 
 
 def test_code_and_logs_are_searched_too(home: Path) -> None:
