@@ -28,6 +28,8 @@ _CERTIFICATES = (
 )
 _DIRECTORIES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
 """Variables that may name a directory of certificates by their hashes."""
+_MAY_BE_EMPTY = ("PREFECT_API_URL",)
+"""Unset, Prefect takes its server from files in the current directory; empty, it takes none (`flows.which_server`)."""
 _SCHEMES = ("http", "https", "socks5", "socks5h")
 _LOOPBACK = ("localhost", "127.0.0.1", "::1", "0.0.0.0")  # noqa: S104  # only named: some write it into PREFECT_API_URL
 _ADDRESS = re.compile(r"//(?:[^/@\s]*@)?\[?([0-9a-fA-F.:]+?)\]?(?::\d+)?(?:[/?#]|\Z)")
@@ -38,7 +40,8 @@ _Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 def settle(environment: MutableMapping[str, str] = os.environ) -> None:
     """Rewrite the variables. Idempotent.
 
-    - Values lose blanks, line ends and quotes around them, which secrets and env files have. Empty variables are unset.
+    - Values lose blanks, line ends and quotes around them, which secrets and env files have. Empty variables are unset,
+      except those in which emptiness says something.
     - Each kind of proxy is named in full, in lower and upper case; ALL_PROXY counts for the kinds that are not named.
     - With a proxy, NO_PROXY has this machine, and nothing that a library cannot read: our own servers are here.
     - A bundle of certificates that is named for one library counts for all.
@@ -47,7 +50,7 @@ def settle(environment: MutableMapping[str, str] = os.environ) -> None:
     """
     for name in list(environment):
         if name.startswith(_PREFIXES) or name.lower() in _PROXIES or name in _CERTIFICATES:
-            if value := bare(environment[name]):
+            if (value := bare(environment[name])) or name in _MAY_BE_EMPTY:
                 environment[name] = value
             else:
                 del environment[name]

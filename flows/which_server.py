@@ -116,7 +116,7 @@ def _profiles(path: Path) -> dict[str, Any]:
 def _apply(profile: dict[str, Any], environment: MutableMapping[str, str]) -> None:
     for name, value in profile.items():
         if isinstance(value, str | int | float):
-            environment.setdefault(name, str(value))
+            environment[name] = environment.get(name) or str(value)
 
 
 def _shown(url: str) -> str:

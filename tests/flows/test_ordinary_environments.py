@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from common.environment import settle
+from flows import which_server
 from tests.prefect_home import make_home
 from tests.proxies import proxy
 
@@ -122,6 +124,31 @@ def test_flow_runs_do_not_land_in_the_server_of_the_active_profile(
     assert asked == []
     assert run(home, "watch", "group", "--once", PWD=str(here), PREFECT_PROFILE="work").returncode == 1
     assert asked, "it is used if the variable says so"
+
+
+def test_a_run_asks_no_server_that_a_file_names(home: Path, company: tuple[str, list[str]]) -> None:
+    url, asked = company
+    (home / "prefect.toml").write_text(f'[api]\nurl = "{url}"\n')
+    command = ["run", "-c", "digits", "--agent", "dummy", "--run-group", "g", "--skip-space-check"]
+    done = run(home, *command)
+    assert (done.returncode, asked) == (0, []), done.stdout + done.stderr
+
+
+def test_the_choice_outlasts_another_reading_of_the_settings(tmp_path: Path) -> None:
+    environment = {"PREFECT_HOME": str(tmp_path), "PREFECT_API_URL": " "}
+    for _ in range(2):
+        settle(environment)
+        which_server.choose(environment)
+        assert environment["PREFECT_API_URL"] == ""
+    settle(environment)
+    assert environment["PREFECT_API_URL"] == ""
+
+
+def test_a_profile_that_is_asked_for_precedes_an_empty_address(tmp_path: Path) -> None:
+    (tmp_path / "profiles.toml").write_text('[profiles.work]\nPREFECT_API_URL = "http://work/api"\n')
+    environment = {"PREFECT_HOME": str(tmp_path), "PREFECT_API_URL": "", "PREFECT_PROFILE": "work"}
+    which_server.choose(environment)
+    assert environment["PREFECT_API_URL"] == "http://work/api"
 
 
 @pytest.mark.parametrize(
