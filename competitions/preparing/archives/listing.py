@@ -28,9 +28,10 @@ def files_below(fs: Any, root: str) -> Iterator[tuple[str, int]]:
                 yield entry["Key"][len(key) :], entry["Size"]
 
 
-def s3_pages(fs: Any, root: str, entries: int = _PAGE_ENTRIES) -> Iterator[list[dict[str, Any]]]:
-    """Yield the objects below `root` on S3 in pages of a listing, of at most `entries` each."""
+def s3_pages(fs: Any, root: str, entries: int | None = None) -> Iterator[list[dict[str, Any]]]:
+    """Yield the objects below `root` on S3 in pages of a listing, of at most `entries` each if given."""
     bucket, key, _ = fs.split_path(root.rstrip("/") + "/")
+    entries = entries or _PAGE_ENTRIES
     continuation: dict[str, str] = {}
     while True:
         page = fs.call_s3("list_objects_v2", Bucket=bucket, Prefix=key, MaxKeys=entries, **continuation)
