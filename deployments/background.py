@@ -162,12 +162,6 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def listening(port: int) -> bool:
-    """Whether something listens on this port of 127.0.0.1."""
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
-
-
 def _last_lines(log: Path) -> str:
     lines = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()]
     return " | ".join(lines[-5:]) or "its log is empty"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import time
 from collections.abc import Callable
 from typing import Any
@@ -22,3 +23,9 @@ def until(
         assert time.monotonic() < give_up, f"{what} did not happen within {seconds:g} seconds"
         time.sleep(pause)
     return value
+
+
+def listening(port: int) -> bool:
+    """Whether something listens on this port of 127.0.0.1."""
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0

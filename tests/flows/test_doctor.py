@@ -20,7 +20,7 @@ from prefect.workers.process import ProcessWorker
 from common.progress import Event
 from common.settings import get_settings
 from competitions import registry
-from deployments.background import free_port, listening
+from deployments.background import free_port
 from flows.cli import cli
 from flows.diagnosis import health
 from flows.diagnosis.server import check_prefect
@@ -32,7 +32,7 @@ from storage.dataset import Dataset
 from storage.lease import lease, prepare_lease
 from tests.prefect_home import make_home
 from tests.stores import Store, put_dataset
-from tests.waiting import until
+from tests.waiting import listening, until
 
 
 def mlebench(*arguments: str) -> tuple[int, str]:

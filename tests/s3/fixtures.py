@@ -21,7 +21,7 @@ import pytest
 from tests import services
 from tests.s3.faults import FaultProxy, Faults
 from tests.s3.radosgw import S3Server, missing
-from tests.waiting import until
+from tests.waiting import listening, until
 
 
 class Moto:
@@ -87,11 +87,7 @@ class Bucket:
     def start(self) -> None:
         """It comes back with everything it had."""
         self.server.start_gateway()
-        until(self._answers, 60, what="the server's return", pause=0.1)
-
-    def _answers(self) -> bool:
-        with socket.socket() as probe:
-            return probe.connect_ex(("127.0.0.1", self.server.port)) == 0
+        until(lambda: listening(self.server.port), 60, what="the server's return", pause=0.1)
 
 
 class FaultyBucket(Bucket):

@@ -127,7 +127,7 @@ def viewer(log: Path) -> Iterator[str]:
     """The URL of Inspect's viewer of the log."""
     import socket
 
-    from tests.waiting import until
+    from tests.waiting import listening, until
 
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -135,12 +135,8 @@ def viewer(log: Path) -> Iterator[str]:
     command = [str(readers.HOME / "bin" / "inspect"), "view", "--log-dir", str(log.parent), "--port", str(port)]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
-    def answers() -> bool:
-        with socket.socket() as client:
-            return client.connect_ex(("127.0.0.1", port)) == 0
-
     try:
-        until(answers, 120, what="inspect view")
+        until(lambda: listening(port), 120, what="inspect view")
         yield f"http://127.0.0.1:{port}"
     finally:
         process.terminate()
