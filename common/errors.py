@@ -12,10 +12,13 @@ it separately. For the other errors, `kind` says what a caller can do about them
         BadCompetition                    competitions.errors
         DownloadError                     competitions.errors
             KaggleError                   storage.sources.kaggle.errors
+                NoAccess                  storage.sources.kaggle.errors
+                    RulesNotAccepted      storage.sources.kaggle.errors
                 NoCredentials             storage.sources.kaggle.errors
+                    RejectedCredentials   storage.sources.kaggle.errors
                 NotFound                  storage.sources.kaggle.errors
-                RulesNotAccepted          storage.sources.kaggle.errors
                 Unreachable               storage.sources.kaggle.errors
+            NotAZip                       competitions.preparing.archives.zips
             Unavailable                   competitions.errors
         ClusterError                      storage.datasets.cluster
         ChecksumMismatch                  storage.datasets.verify

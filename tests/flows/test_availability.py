@@ -14,7 +14,7 @@ from flows.cli import main
 from storage.dataset import Dataset
 from storage.datasets.prepared import committed_key
 from tests.kaggle_server import KaggleServer
-from tests.kaggle_server.server import RULES
+from tests.kaggle_server.server import RULES, Fault
 from tests.stores import Store
 
 CLOSED = "detecting-insults-in-social-commentary"
@@ -91,6 +91,19 @@ def test_another_error_stays_a_failure(closed: KaggleServer, store: Store, capfd
     closed.archives[CLOSED] = b"no archive"
     assert main(command("prepare", store)) == 1
     assert "1 done, 1 failed" in capfd.readouterr().out
+
+
+@pytest.mark.usefixtures("waits")
+def test_an_outage_stays_a_failure(
+    closed: KaggleServer, store: Store, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("MLEBENCH_PATIENCE", "0")
+    get_settings.cache_clear()
+    closed.faults[CLOSED].extend([Fault("api", status=503)] * 9)
+    assert main(command("prepare", store)) == 1
+    out = capfd.readouterr().out
+    assert f"failed  {CLOSED}: gave up after " in out
+    assert "1 done, 1 failed" in out
 
 
 def test_a_run_goes_on_without_it_and_its_report_says_so(

@@ -27,10 +27,18 @@ class NoCredentials(KaggleError):
     kind = "refused"
 
 
-class RulesNotAccepted(KaggleError):
-    """The account has not accepted the competition's rules."""
+class RejectedCredentials(NoCredentials):
+    """Kaggle does not accept the credentials."""
+
+
+class NoAccess(KaggleError):
+    """Kaggle does not give the archive to this account."""
 
     kind = "refused"
+
+
+class RulesNotAccepted(NoAccess):
+    """The account has not accepted the competition's rules."""
 
 
 class NotFound(KaggleError):
@@ -72,12 +80,12 @@ def final_error(what: str, page: str, error: Exception) -> KaggleError | None:
             )
         return None
     if status == 401:
-        return NoCredentials(f"Kaggle does not accept the credentials; {CREDENTIALS}")
+        return RejectedCredentials(f"Kaggle does not accept the credentials; {CREDENTIALS}")
     if status == 403 and _rules(message):
         return RulesNotAccepted(f"{what}: the competition's rules are not accepted yet; accept them at {page}/rules")
     if status == 403:
         detail = f" ({message})" if message else ""
-        return _refused(
+        return NoAccess(
             f"{what}: Kaggle refuses it to this account{detail}; see {page}, and whether the rules at {page}/rules are "
             "accepted"
         )

@@ -81,7 +81,7 @@ class Retries:
         if impatient or self.failures >= self.policy.tries:
             tries = f"{self.failures} {'try' if self.failures == 1 else 'tries'}"
             gave_up = Unreachable(f"{self.what}: gave up after {tries} ({describe(error)}); run again to resume")
-            raise (gave_up.of_kind("missing") if impatient else gave_up) from None
+            raise (gave_up.of_kind("user input") if impatient else gave_up) from None
         delay = min(self._delay(error), remaining_seconds)
         self.report(f"waiting {delay:.0f} s: {describe(error)}")
         sleep(delay)
