@@ -75,8 +75,16 @@ def no_credentials(missing: Iterable[str]) -> UserError:
     )
 
 
-def logged_in() -> bool:
-    """Whether this machine has credentials for Kaggle."""
+def logged_in() -> bool | UserError:
+    """Whether this machine has credentials for Kaggle, or the error about a file of them that cannot be read.
+
+    A login that has expired is renewed, which takes the network. If that fails, the download will tell or wait.
+    """
     from storage.sources.kaggle import credentials
 
-    return credentials.find() is not None
+    try:
+        return credentials.find() is not None
+    except UserError as error:
+        return error
+    except Exception:
+        return True

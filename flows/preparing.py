@@ -62,23 +62,27 @@ class Outlook:
         states: how much of each competition is there, or the error in finding out.
         refused: the errors of competitions that will not be prepared, because their download cannot be had or the disk
             has no room for them.
+        login: whether there are credentials for Kaggle, or the error in finding them.
     """
 
     states: Mapping[str, DataState | Exception]
     refused: Mapping[str, UserError] = field(default_factory=dict)
+    login: bool | UserError = True
 
     @classmethod
     def of(cls, store: Store, preparing: Preparing) -> Outlook:
         """Examine the store, the downloads at hand and the disk."""
         states = preparing.states(store)
         missing = [name for name, state in states.items() if state == "missing"]
-        refused = {name: error for name in missing if (error := _no_download([name], preparing.raw_dir)) is not None}
+        login = logged_in() if missing and preparing.raw_dir is None else True
+        found = {name: _no_download([name], preparing.raw_dir, login) for name in missing}
+        refused = {name: error for name, error in found.items() if error is not None}
         if get_settings().space_check:
             todo = [
                 name for name, state in states.items() if state in ("downloaded", "missing") and name not in refused
             ]
             refused |= without_room(store, needs(store, todo, preparing), keep_raw=preparing.keep_raw)
-        return cls(states, refused)
+        return cls(states, refused, login)
 
     @property
     def todo(self) -> list[str]:
@@ -90,7 +94,7 @@ class Outlook:
         texts = [f"{name}: {explain(state)}" for name, state in self.states.items() if isinstance(state, Exception)]
         refused = {name: error for name, error in self.refused.items() if not _is_optional(name)}
         missing = [name for name in refused if raw_dir is None and self.states[name] == "missing"]
-        of_all = _no_download(missing, raw_dir) if missing else None
+        of_all = _no_download(missing, raw_dir, self.login) if missing else None
         others = [error for name, error in refused.items() if of_all is None or name not in missing]
         return [*texts, *map(str, filter(None, (of_all, *others)))]
 
@@ -103,7 +107,7 @@ class Outlook:
         if any(name not in self.refused for name in wanted) or all(map(_is_optional, wanted)):
             return
         missing = [name for name in wanted if self.states[name] == "missing"]
-        error = _no_download(missing, raw_dir) if missing else None
+        error = _no_download(missing, raw_dir, self.login) if missing else None
         raise error or self.refused[wanted[0]]
 
 
@@ -112,13 +116,12 @@ def _is_optional(name: str) -> bool:
     return registry.get(name).facts.availability is not None
 
 
-def _no_download(names: Sequence[str], raw_dir: str | None) -> UserError | None:
+def _no_download(names: Sequence[str], raw_dir: str | None, login: bool | UserError) -> UserError | None:
     """The error about downloads that are needed and cannot be had; None if they can be tried."""
     if raw_dir is None:
-        try:
-            return None if logged_in() else no_credentials(names)
-        except UserError as error:
-            return error
+        if isinstance(login, UserError):
+            return login
+        return None if login else no_credentials(names)
     directory = Path(raw_dir).expanduser()
     if not directory.is_dir():
         return UsageError(f"--raw-dir {directory} is not a directory, and {names[0]} is not prepared yet")
