@@ -27,7 +27,7 @@ class DownloadRecord(TypedDict):
     """Content of `download.json`. It remains when the archive is removed after preparing."""
 
     hash: str
-    md5: str
+    md5: str  # empty for a folder, which is packed here
     bytes: int
     source: str
     version: str | None
@@ -186,7 +186,7 @@ def _placed(store: Store, competition: Competition, path: Path, verify: bool) ->
         raise DownloadError(f"{path.name} is empty; download it again")
     name, draft = store.relative(store.raw(competition.id)), f"raw/{competition.id}/new"
     if path.is_dir():
-        with store.top.open(name, md5=True, size=sum(container.sizes.values())) as sink:
+        with store.top.open(name, size=sum(container.sizes.values())) as sink:
             pack(container, sink)
             store.remove(_record_url(store, competition.id))
         return sink.written()

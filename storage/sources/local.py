@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +19,8 @@ _SUFFIX = "|".join(map(re.escape, ARCHIVE_SUFFIXES))
 # What browsers and systems add to the name of a second copy: " (1)", " 2", " copy", " - Copy (2)".
 _COPY = r"(?: - copy| copy| ?\(\d+\)| \d{1,2})*"
 _UNFINISHED = (".crdownload", ".part", ".partial", ".download", ".opdownload", ".tmp", ".icloud")
+_OF_A_STORE = {"download.json", "partial", "new"}
+"""What a store has beside an archive, and keeps without it (`storage.sources.acquire`)."""
 _PART = re.compile(r"\.(z?\d{2,3}|part\d+\.\w+)\Z")
 
 
@@ -33,12 +38,12 @@ class Local:
         self.directory = directory.expanduser()
 
     def version(self, competition: Competition) -> str | None:
-        """Size and modification time of the file or folder; None if there is none."""
+        """Size and modification time of the file, or a hash of those of a folder's files; None if there is none."""
         try:
-            stat = self.fetch(competition, self.directory).stat()
+            path = self.fetch(competition, self.directory)
         except DownloadError:
             return None
-        return f"{stat.st_size}-{stat.st_mtime_ns}"
+        return _folder_version(path) if path.is_dir() else _file_version(path)
 
     def fetch(self, competition: Competition, folder: Path, report: Report = lambda _: None) -> Path:
         """The path of the archive, or of the folder with its content. Nothing is copied."""
@@ -59,7 +64,7 @@ class Local:
             )
         if copies:
             return copies[0]
-        if own.is_dir() and any(own.iterdir()) and not (own / "prepared").is_dir():
+        if own.is_dir() and _is_download(own):
             return own
         raise DownloadError(
             f"{self.directory / competition.id}.zip does not exist; put the download of {competition.id} there"
@@ -77,6 +82,26 @@ class Local:
                         f". {path.name} is one part of an archive in several: join them with `7z x`, and pack it again"
                     )
         return ""
+
+
+def _is_download(folder: Path) -> bool:
+    """Whether the folder has the content of a download. Those of a store, and a competition's own, have other files."""
+    names = {path.name for path in folder.iterdir()}
+    return bool(names - _OF_A_STORE) and not names & {"prepared", "competition.yaml"}
+
+
+def _file_version(path: Path) -> str:
+    stat = path.stat()
+    return f"{stat.st_size}-{stat.st_mtime_ns}"
+
+
+def _folder_version(folder: Path) -> str:
+    found = []
+    for parent, _, names in os.walk(folder, followlinks=True):
+        for name in names:
+            with contextlib.suppress(OSError):  # a link to nothing
+                found.append(f"{parent.removeprefix(str(folder))}/{name} {_file_version(Path(parent, name))}")
+    return hashlib.sha256(os.fsencode("\0".join(sorted(found)))).hexdigest()
 
 
 def _files(folder: Path) -> Iterator[Path]:

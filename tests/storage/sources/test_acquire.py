@@ -15,7 +15,7 @@ import pytest
 from competitions import registry
 from competitions.competition import Competition
 from competitions.errors import DownloadError
-from storage.sources.acquire import acquire, has_archive, recorded
+from storage.sources.acquire import acquire, has_archive, recorded, recorded_md5
 from storage.sources.bundled import Bundled
 from storage.sources.local import Local
 from storage.sources.source import Report
@@ -48,6 +48,41 @@ def test_a_changed_file_is_another_download(
     (source.directory / "digits.zip").write_bytes(bundle("diabetes"))
     assert recorded(store, digits, source) is not None, "what is there counts"
     assert recorded(store, digits, source, renew=True) is None
+
+
+def test_a_changed_file_in_a_folder_is_another_download(store: Store, digits: Competition, tmp_path: Path) -> None:
+    source, folder = Local(tmp_path / "mine"), tmp_path / "mine" / "digits" / "deep"
+    folder.mkdir(parents=True)
+    (folder / "a.csv").write_text("1")
+    (tmp_path / "b.csv").write_text("2")
+    (folder / "b.csv").symlink_to(tmp_path / "b.csv")
+    record = acquire(store, digits, source)
+    assert record["md5"] == "", "the MD5 of the archive that is packed here is none of a download"
+    assert recorded_md5(store, "digits") is None
+    for change in (
+        lambda: (folder / "a.csv").write_text("11"),
+        lambda: os.utime(folder / "a.csv", (0, 0)),
+        lambda: (tmp_path / "b.csv").write_text("22"),
+        lambda: (folder / "b.csv").rename(folder / "c.csv"),
+        (folder / "c.csv").unlink,
+    ):
+        assert recorded(store, digits, source, renew=True) == record
+        change()
+        assert recorded(store, digits, source, renew=True) is None
+        record = acquire(store, digits, source, renew=True)
+
+
+@pytest.mark.parametrize("own", [["competition.yaml", "bundle.py"], ["download.json"], ["download.json", "partial/x"]])
+def test_a_folder_of_a_competition_or_of_a_store_is_no_download(
+    digits: Competition, tmp_path: Path, own: list[str]
+) -> None:
+    for name in own:
+        path = tmp_path / "digits" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("{}")
+    assert Local(tmp_path).version(digits) is None
+    with pytest.raises(DownloadError, match="put the download of digits there"):
+        Local(tmp_path).fetch(digits, tmp_path)
 
 
 def test_a_missing_file_says_where_to_put_it(store: Store, digits: Competition, tmp_path: Path) -> None:
