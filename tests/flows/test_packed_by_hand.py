@@ -142,7 +142,7 @@ NAMED: dict[str, tuple[Callable[[Files], Files], str]] = {
     ),
     "a pointer of Git LFS": (
         lambda files: {f"{ID}.zip": b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n"},
-        "git lfs pull",
+        "is only a pointer of Git LFS: fetch the file itself with `git lfs pull`",
     ),
     "a RAR": (lambda files: {f"{ID}.zip": b"Rar!\x1a\7\1\0" + bytes(99)}, "is a RAR archive: pack its content"),
     "cut off": (lambda files: {f"{ID}.zip": zipped(files)[:-60]}, "is not a complete zip archive"),

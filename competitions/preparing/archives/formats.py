@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from common.errors import UserError
+from common.texts import require_fetched
 from competitions.errors import DownloadError
 
 HEAD_BYTES = 512
@@ -14,7 +16,6 @@ _OTHERS = (
     (b"BZh", "compressed by bzip2", _PACK),
     (b"\xfd7zXZ", "compressed by xz", _PACK),
     (b"\x28\xb5\x2f\xfd", "compressed by Zstandard", _PACK),
-    (b"version https://git-lfs", "a pointer that Git LFS left", "fetch the file with `git lfs pull`"),
     (b"<", "a web page and no archive, perhaps of a login", "log in to Kaggle, and download it again"),
     (b"{", "a JSON text and no archive, perhaps an error of a server", "read it, and download it again"),
 )
@@ -30,6 +31,10 @@ def recognised(head: bytes, label: str) -> str:
     for magic, suffix in _ARCHIVES:
         if head.startswith(magic):
             return suffix
+    try:
+        require_fetched(head, label)
+    except UserError as error:
+        raise DownloadError(str(error)) from None
     for magic, what, remedy in _OTHERS:
         if head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(magic):
             raise DownloadError(f"{label} is {what}: {remedy}")
