@@ -11,6 +11,7 @@ it separately. For the other errors, `kind` says what a caller can do about them
             UnknownAgent                  sandbox.errors
         BadCompetition                    competitions.errors
         DownloadError                     competitions.errors
+            NotAZip                       competitions.preparing.archives.zips
             KaggleError                   storage.sources.kaggle.errors
                 NoAccess                  storage.sources.kaggle.errors
                     RulesNotAccepted      storage.sources.kaggle.errors

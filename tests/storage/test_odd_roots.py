@@ -32,7 +32,6 @@ ODD = (
     "s3:",
     "~",
     "a\\b",
-    "a\nb",
     os.fsdecode(b"latin-\xfc"),
 )
 
