@@ -133,8 +133,8 @@ class Settings(BaseSettings):
     patience: Seconds = Field(
         default=3600.0,
         ge=0,
-        description="Seconds for which work is tried again while network, store, Dask or Docker are away; to them "
-        "come those that a request takes that is not answered.",
+        description="Seconds for which requests are retried while the network, the store, Dask or Docker does not "
+        "answer. The timeout of the last request is added.",
     )
     competitions: Directories = Field(
         default_factory=list, description="Directories with further competition folders, as in PATH or as a JSON list."

@@ -34,7 +34,7 @@ _TYPED_WRONG = (
     ),
     (
         re.compile("[\N{NO-BREAK SPACE}\N{ZERO WIDTH SPACE}\N{ZERO WIDTH NO-BREAK SPACE}]"),
-        "a space that is none: type it again",
+        "an invisible or no-break space: delete it, and type an ordinary one",
     ),
 )
 
@@ -92,7 +92,7 @@ def typed_wrong(text: str) -> str:
     """What word processors and web pages did to a text that cannot be parsed, as the end of a message; or nothing.
 
     >>> typed_wrong('{"a": \N{NO-BREAK SPACE}1}')
-    '; line 1 has a space that is none: type it again'
+    '; line 1 has an invisible or no-break space: delete it, and type an ordinary one'
     """
     for pattern, what in _TYPED_WRONG:
         if found := pattern.search(text):

@@ -47,7 +47,7 @@ SECTIONS = {
         "rm": ("rm", "Remove run groups."),
     },
     "Examine": {
-        "examine": ("examine", "Look for copied code, broken rules, known tasks and chance."),
+        "examine": ("examine", "Check a group for plagiarism, violations, contamination, noise."),
         "kernels": ("kernels", "Pull public notebooks, with which code is compared."),
         "verify": ("verify", "Verify the evidence of a run group."),
     },

@@ -296,7 +296,14 @@ def load_agent(name_or_path: str | Path, extra_dirs: Iterable[str | Path] = ()) 
             return agent
         return agent.model_copy(update={"trusted": False, "claims_trust": agent.trusted})
     close = difflib.get_close_matches(text, folders, n=3, cutoff=0.65)
-    hint = f"did you mean {' or '.join(close)}?" if close else f"known agents: {', '.join(sorted(folders))}"
+    hint = (
+        f"did you mean {' or '.join(close)}?"
+        if close
+        else (
+            f"known agents: {', '.join(sorted(folders))}; for your own, give the path of its folder, or name "
+            "the directory that contains it in MLEBENCH_AGENT_DIRS"
+        )
+    )
     if looks_like_path:
         hint = f"no such folder; {hint}"
     raise UnknownAgent(f"unknown agent {text!r}: {hint}")

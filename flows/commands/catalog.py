@@ -8,7 +8,8 @@ import click
 
 from common.errors import UserError
 from competitions import registry
-from flows.commands.answers import answer, takes_json
+from flows.commands.answers import answer, say, takes_json
+from flows.commands.availability import notices
 from flows.commands.options import Selection, takes
 from flows.commands.tables import show_table
 
@@ -31,9 +32,10 @@ def command(selection: Selection) -> None:
             click.echo(f"mlebench: {error}", err=True)
     if answer([fact.model_dump(include=_FIELDS) for fact in facts]):
         return
-    rows = []
-    for fact in facts:
-        stated = f"; {fact.availability}" if fact.availability else ""
-        metric = f"{fact.metric.name} ({fact.metric.direction}){stated}"
-        rows.append((fact.id, fact.complexity, fact.category, metric))
+    rows = [
+        (fact.id, fact.complexity, fact.category, f"{fact.metric.name} ({fact.metric.direction})") for fact in facts
+    ]
     show_table(("COMPETITION", "SPLIT", "CATEGORY", "METRIC"), rows)
+    stated = {fact.id: fact.availability for fact in facts if fact.availability is not None}
+    for line in notices(stated, len(facts)):
+        say(line)

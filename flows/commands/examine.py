@@ -29,10 +29,10 @@ _OF_OTHERS = KINDS[:2]
 class What:
     """What is examined."""
 
-    TITLE: ClassVar[str] = "What is examined"
+    TITLE: ClassVar[str] = "Selection of checks"
     only: Annotated[
         tuple[str, ...],
-        option("--only", multiple=True, type=click.Choice(KINDS), help="Only this examination; repeatable."),
+        option("--only", multiple=True, type=click.Choice(KINDS), help="Only this check; repeatable."),
     ] = ()
     submission: Annotated[
         Path | None,

@@ -43,7 +43,7 @@ class ContaminationOptions:
             "--places",
             type=whole(),
             show_default=True,
-            help="Number of random places in the texts for the figure as published; 0: none.",
+            help="Random token positions at which familiarity is also measured, as Chan et al. 2024 do; 0: none.",
         ),
     ] = 1000
 

@@ -20,7 +20,13 @@ class SplitNoiseOptions:
 
     TITLE: ClassVar[str] = "Split noise"
     halves: Annotated[
-        int, option("--halves", type=whole(20, 10_000), show_default=True, help="Halves for each run.")
+        int,
+        option(
+            "--halves",
+            type=whole(20, 10_000),
+            show_default=True,
+            help="Random halves of the test set to score for each run.",
+        ),
     ] = 200
     seconds: Annotated[
         float,
@@ -29,7 +35,7 @@ class SplitNoiseOptions:
             type=POSITIVE_DURATION,
             metavar="TIME",
             show_default=True,
-            help="Time for each run, after which fewer halves have to do.",
+            help="Stop scoring further halves of a run after this time.",
         ),
     ] = 20.0
 

@@ -110,6 +110,11 @@ def command(
     tasks = what.format == "harbor"
     if what.by_seed and what.format != "report":
         raise click.UsageError("--by-seed is for reports only")
+    if what.format != "submissions" and submissions != SubmissionOptions():
+        raise click.UsageError(
+            "--output, --copy-to and --metadata are for --format submissions; --output-dir names the directory of the "
+            "other formats"
+        )
     from_file = submissions.metadata is not None and what.format == "submissions"
     if (tasks or from_file) == bool(run_group) or tasks != bool(selection):
         expected = (

@@ -34,7 +34,13 @@ class SubmissionOptions:
         ),
     ] = None
     output: Annotated[
-        Path, option("--output", type=click.Path(path_type=Path), show_default=True, help="The JSONL file to write.")
+        Path,
+        option(
+            "--output",
+            type=click.Path(path_type=Path),
+            show_default=True,
+            help="The JSONL file that --format submissions writes.",
+        ),
     ] = Path("submission.jsonl")
     copy_to: Annotated[
         Path | None,

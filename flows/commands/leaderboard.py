@@ -31,7 +31,12 @@ _NOT_ON_KAGGLE = "it is not on Kaggle, so there is nothing to refresh"
     help="Fetch the leaderboards from Kaggle, compare them with the stored ones, and write them to the store.",
 )
 @click.option("--missing", is_flag=True, help="With --refresh: only those that the store does not have yet.")
-@click.option("--force", is_flag=True, hidden=True, help="Taken for the published tool's sake: without --missing.")
+@click.option(
+    "--force",
+    is_flag=True,
+    hidden=True,
+    help="Accepted for compatibility with the published tool: overrides --missing.",
+)
 @takes_json
 def command(
     ids: tuple[str, ...], selection: Selection, storage: StoreOptions, refresh: bool, missing: bool, force: bool
@@ -43,6 +48,8 @@ def command(
     stop the rest. Exit code 1 if any failed.
     """
     competitions = [registry.get(name) for name in selection.with_ids(ids).ids()]
+    if missing and not refresh:
+        raise click.UsageError("--missing is for --refresh only")
     if not refresh:
         for competition in competitions:
             _show_stored(competition)
@@ -84,7 +91,7 @@ def _show_stored(competition: Competition, as_answer: bool = True) -> None:
     for name in ("gold", "silver", "bronze", "median"):
         say(f"  {name:7} {getattr(board, name):.5f}")
     if board.percentiles:
-        say("  top of the teams")
+        say("  percentiles of the teams (0 % is the best)")
         for share, score in zip(range(0, 101, 5), board.percentiles, strict=True):
             say(f"    {share:3} %  {score:.5f}")
     for note in filter(None, (None if board.human else "the leaderboard does not consist of human teams", board.note)):
@@ -115,7 +122,7 @@ def _refresh(competition: Competition, store: Store) -> None:
         _show(figure, f"{figure.name:7}")
     if percentiles:
         same = sum(figure.same for figure in percentiles)
-        say(f"  top of the teams now: {same} of {len(percentiles)} the same to within two places")
+        say(f"  percentiles now: {same} of {len(percentiles)} as stored, to within two places")
         for figure in percentiles:
             _show(figure, f"{figure.name:>5}")
     if scoreless := len(teams) - len(scores):

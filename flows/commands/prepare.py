@@ -78,7 +78,7 @@ def command(
 
     Already prepared competitions are skipped, and a failure does not stop the rest. Where the editions have the same
     files, they share one dataset. Those that not everybody can download are named first, and left out if Kaggle refuses
-    them. Exit code 1 if any failed, or if there is nothing else.
+    them. Exit code 1 if any failed, or if all are unavailable.
     """
     ids = selection.ids()
     preparation.apply()

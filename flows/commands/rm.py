@@ -35,7 +35,10 @@ def command(run_groups: tuple[str, ...], yes: bool, dry: bool, storage: StoreOpt
     groups = [check_run_group(name) for name in dict.fromkeys(run_groups)]
     for group in groups:
         if not parts_of(store, group):
-            raise UserError(f"no run group {group!r} in {store.root}.{close_matches(group, group_names(store))}")
+            raise UserError(
+                f"no run group {group!r} in {store.root}; `mlebench ls` lists its groups."
+                f"{close_matches(group, group_names(store))}"
+            )
         live_runs = [run for run in in_progress(store, group) if run.state != "interrupted"]
         if live_runs:
             stop = advised(f"mlebench cancel {group}", store)

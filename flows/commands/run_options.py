@@ -127,8 +127,8 @@ class RunOptions:
         option(
             "--retain",
             is_flag=True,
-            help="Taken for the published tool's sake. What it keeps is always kept: logs, code and submissions are in "
-            "the store. Containers are removed.",
+            help="Accepted for compatibility with the published tool; has no effect. Logs, code and submissions are "
+            "always kept in the store, containers never.",
         ),
     ] = False
     checkpoint_every: Annotated[

@@ -89,11 +89,11 @@ def keep(home: Path, top: int, target: Path, limits: Limits) -> list[str]:
 def _messages(kept: list[str], harvested: list[str], not_kept: list[str]) -> list[str]:
     messages = []
     if kept:
-        messages.append(f"files that may be meant are kept in misplaced/ of the run: {listed(kept)}")
+        messages.append(f"files that look like a submission are kept in misplaced/ of the run: {listed(kept)}")
     if harvested:
-        messages.append(f"files of the run that may be meant: {listed(harvested)}")
+        messages.append(f"files in logs/ and code/ that look like a submission: {listed(harvested)}")
     if not_kept:
-        messages.append(f"files that may be meant and could not be kept: {listed(not_kept)}")
+        messages.append(f"files that look like a submission but could not be kept: {listed(not_kept)}")
     return messages
 
 

@@ -239,7 +239,10 @@ def runs_of(store: Store, run_group: str) -> list[StoredRun]:
 def no_runs(store: Store, run_group: str, what: str = "runs") -> UserError:
     """The error about a group without runs, or without graded runs, with similar names of groups."""
     close = close_matches(run_group, (name for name in store.folder_names("runs") if name != run_group))
-    return UserError(f"no {what} of group {run_group!r} in {store.root}{'.' if close else ''}{close}")
+    return UserError(
+        f"no {what} of group {run_group!r} in {store.root}; `mlebench ls` lists its groups, and --store names another "
+        f"store{'.' if close else ''}{close}"
+    )
 
 
 def grades_of(store: Store, runs: Iterable[StoredRun]) -> list[GradeRecord | None]:

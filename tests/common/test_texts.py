@@ -51,7 +51,7 @@ def test_what_is_not_is_refused_with_the_reason(tmp_path: Path, kind: str) -> No
     ("text", "said"),
     [
         ('{\n"a": \N{LEFT DOUBLE QUOTATION MARK}b\N{RIGHT DOUBLE QUOTATION MARK}}', "; line 2 has typographic quotes"),
-        ('{\n\n\N{NO-BREAK SPACE}"a": 1}', "; line 3 has a space that is none"),
+        ('{\n\n\N{NO-BREAK SPACE}"a": 1}', "; line 3 has an invisible or no-break space"),
         ('{"a": }', ""),
     ],
 )

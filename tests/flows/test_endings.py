@@ -75,7 +75,7 @@ def test_what_may_be_meant_as_the_submission_is_named_and_kept(
     code, lines = run(store, write_agent(tmp_path / "elsewhere", script), capfd)
     assert code == 0, "an agent without a submission has a result"
     text = "\n".join(lines)
-    named = "files that may be meant are kept in misplaced/ of the run: "
+    named = "files that look like a submission are kept in misplaced/ of the run: "
     assert "1 run: no submission (the agent wrote no submission/submission.csv; " in text, text
     assert named in text
     assert main(["show", "ends/diabetes/0", "--store", store.root]) == 0

@@ -55,7 +55,7 @@ class TestLeaderboard:
         assert "teams 1594 differs from the stored 1595" in lines
         assert f"bronze {scores[158]:.5f} differs from the stored 0.01526" in lines
         assert f"5 % {scores[80]:.5f} differs from the stored 0.00810" in lines
-        assert "top of the teams now: 1 of 21 the same to within two places" in lines, "the winner's"
+        assert "percentiles now: 1 of 21 as stored, to within two places" in lines, "the winner's"
         assert "1 team without a score, not counted" in out
         table = pd.read_parquet(store.local("tables", "leaderboards") / f"{ID}.parquet")
         assert table["score"].iloc[:1594].tolist() == [round(score, 5) for score in scores]

@@ -154,7 +154,7 @@ def test_what_may_be_meant_as_the_submission_is_kept_and_named(home: Path, path:
     has_submission, notes, target = gather(home)
     assert not has_submission
     assert contents(target / "misplaced") == {path: "id\n1\n"}
-    assert notes.endswith(f"; files that may be meant are kept in misplaced/ of the run: {path}"), notes
+    assert notes.endswith(f"; files that look like a submission are kept in misplaced/ of the run: {path}"), notes
 
 
 def test_with_a_submission_nothing_else_is_kept(home: Path) -> None:
@@ -193,7 +193,7 @@ def test_the_file_in_the_home_that_the_submission_links_to_is_kept(home: Path, a
     beginning = ".." if absolute is None else absolute or os.fspath(home)
     (home / "submission" / "submission.csv").symlink_to(f"{beginning}/out/final")
     _, notes, target = gather(home)
-    assert "is a symbolic link, not a file; files that may be meant" in notes
+    assert "is a symbolic link, not a file; files that look like a submission" in notes
     assert contents(target / "misplaced") == {"out/final": "id\n1\n"}
 
 
@@ -299,7 +299,7 @@ def test_code_and_logs_are_searched_too(home: Path) -> None:
     (home / "code" / "submission.csv").write_text("x")
     (home / "code" / "submission.py").write_text("x")
     _, notes, target = gather(home)
-    assert "files of the run that may be meant: code/submission.csv" in notes
+    assert "files in logs/ and code/ that look like a submission: code/submission.csv" in notes
     assert not (target / "misplaced").exists()
 
 
