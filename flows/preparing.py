@@ -106,9 +106,10 @@ class Outlook:
         wanted = list(self.states) if of_all else self.todo
         if any(name not in self.refused for name in wanted) or all(map(_is_optional, wanted)):
             return
-        missing = [name for name in wanted if self.states[name] == "missing"]
+        expected = [name for name in wanted if not _is_optional(name)]
+        missing = [name for name in expected if self.states[name] == "missing"]
         error = _no_download(missing, raw_dir, self.login) if missing else None
-        raise error or self.refused[wanted[0]]
+        raise error or self.refused[expected[0]]
 
 
 def _is_optional(name: str) -> bool:

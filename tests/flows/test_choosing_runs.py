@@ -75,6 +75,7 @@ def test_a_plan_tells_the_download_the_longest_time_and_the_most_that_it_costs(
 ) -> None:
     monkeypatch.setenv("MLEBENCH_PROVIDERS__OPENAI__BASE_URL", "http://127.0.0.1:1/v1")
     monkeypatch.setenv("MLEBENCH_AGENTS", "2")
+    monkeypatch.setenv("KAGGLE_API_TOKEN", "unused")
     get_settings.cache_clear()
     agent = write_agent(tmp_path / "mine", "exit 0\n")
     command = ["run", "-c", "spaceship-titanic", "-c", "digits", "--agent", str(agent), "--seeds", "2", "--time-limit"]

@@ -24,11 +24,8 @@ RUNNER = Path(prefect.runner.__file__).parent
 
 
 def hook_of(folder: Path, env: dict[str, str], path: str = entrypoint(attempt)) -> subprocess.CompletedProcess[str]:
-    """Run the hooks on the cancellation of an attempt as Prefect's worker does, in the directory of a flow run.
-
-    The store of the attempt has an unknown protocol: the hook ends with our message about it.
-    """
-    request = RunRequest(agent="dummy", run_group="g", store="nonsense://x")
+    """Run the hooks on the cancellation of an attempt as Prefect's worker does, in the directory of a flow run."""
+    request = RunRequest(agent="dummy", run_group="g", store=str(folder / "store"))
     work = Attempt(request=request, competition_id="diabetes", seed=0, key="")
     parameters = {"attempt": work.model_dump(mode="json")}
     manifest = PreparedWorkspaceManifest(
@@ -70,12 +67,12 @@ def folder(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("env", [SAFE, {"PYTHONSAFEPATH": ""}], ids=["safe", "unsafe"])
 def test_our_hooks_load_beside_prefects_storage_and_a_users_files(folder: Path, env: dict[str, str]) -> None:
     assert (RUNNER / "storage.py").exists(), "what this test is about"
-    done = hook_of(folder, env)
+    done = hook_of(folder, {**env, "MLEBENCH_DOWNLOADS": "nonsense"})
     said = done.stdout + done.stderr
     assert done.returncode == 0, said
     assert "running hook 'end'" in said
-    assert "nonsense" in said
-    assert "storage/store.py" in said, "our storage was asked"
+    assert "setting MLEBENCH_DOWNLOADS" in said
+    assert "common/settings.py" in said, "our modules were imported"
 
 
 def test_by_the_path_of_their_own_module_they_would_not(folder: Path) -> None:

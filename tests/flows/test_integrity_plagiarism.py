@@ -92,6 +92,7 @@ def test_another_agents_run_is_a_source_and_the_same_agents_is_not(
 
 
 def test_an_unknown_group_is_one_line(store: Store, capfd: pytest.CaptureFixture[str]) -> None:
+    store.require_usable()
     code, _, err = run(store, "nobody", capfd=capfd)
     assert (code, err.count("\n")) == (1, 1)
     assert "no finished runs of group 'nobody'" in err

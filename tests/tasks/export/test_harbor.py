@@ -128,6 +128,7 @@ def test_copied_data_are_those_of_the_dataset(digits: Store, tmp_path: Path) -> 
 def test_what_cannot_be_exported_is_said_in_one_line(
     store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    store.require_usable()
     assert mlebench("export", "-c", "digits", "--format", "harbor", "--output-dir", tmp_path, store=store) == 1
     assert "is not prepared" in capsys.readouterr().err
     put_marker(store, "digits")
