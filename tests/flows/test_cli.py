@@ -71,7 +71,7 @@ class TestBadInput:
             (["run", "-c", "digits", "--store", "/proc/nowhere"], "cannot be written"),
             (["grade-sample", "x.csv", "digits"], "is not prepared"),
             (["grade", "--submission", "nowhere.jsonl", "--output-dir", "out"], "does not exist"),
-            (["report", "nobody"], "no graded runs of group 'nobody'"),
+            (["report", "nobody"], "there is no store at"),
             (
                 ["prepare", "-c", "leaf-classification", "--raw-dir", "/nowhere"],
                 "--raw-dir /nowhere is not a directory",

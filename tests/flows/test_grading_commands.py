@@ -98,7 +98,10 @@ class TestRegrade:
         group.write_json(f"{url}/run.json", {**run_record(0, True), "competition_id": "odd", "run_id": "odd-0"})
         assert mlebench("regrade", GROUP, store=group) == 1
         record = group.read_json(f"{url}/grade.json")
-        assert (record["outcome"], record["message"]) == ("failed", "grading failed: KeyError: 'label'")
+        assert (record["outcome"], record["message"]) == (
+            "failed",
+            "grading failed: KeyError: 'label' (odd/grade.py, line 2)",
+        )
         assert "Traceback" in record["detail"]
         assert "raise KeyError('label')" in record["detail"]
         gaps = read_table(group, "aggregates/gaps")

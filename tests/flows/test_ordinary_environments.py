@@ -21,6 +21,9 @@ from tests.proxies import proxy
 ROOT = Path(__file__).parents[2]
 COMMAND = Path(sys.executable).with_name("mlebench")
 
+_NOT_OF_THE_USER = ("PREFECT_HOME", "PREFECT_API_URL", "PREFECT_PROFILES_PATH", "MLEBENCH_SCRATCH", "PWD")
+"""Variables of this process that a user does not have; commands that were called in it have set some."""
+
 
 @pytest.fixture
 def home(tmp_path: Path, prefect_database: Path) -> Path:
@@ -31,7 +34,7 @@ def home(tmp_path: Path, prefect_database: Path) -> Path:
 
 def run(home: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
     """The command itself, as a user of this home calls it there, or in the directory that PWD names."""
-    env = {name: value for name, value in os.environ.items() if name not in ("PREFECT_HOME", "MLEBENCH_SCRATCH", "PWD")}
+    env = {name: value for name, value in os.environ.items() if name not in _NOT_OF_THE_USER}
     env |= {"HOME": str(home), "MLEBENCH_STORE": str(home / "store"), "MLEBENCH_DASK_WORKERS": "1", **variables}
     return subprocess.run(
         [COMMAND, *arguments],
@@ -164,9 +167,9 @@ def test_a_broken_profile_that_is_not_used_does_not_matter(text: str, home: Path
 
 def test_a_broken_profile_that_is_asked_for_is_one_line(home: Path) -> None:
     profile(home, "[profiles.work]\n")
-    assert "PREFECT_PROFILE=worj is no profile of" in one_line(run(home, "ls", PREFECT_PROFILE="worj"))
+    assert "PREFECT_PROFILE=worj is no profile of" in one_line(run(home, "watch", "group", PREFECT_PROFILE="worj"))
     profile(home, "active = ")
-    assert "profiles.toml cannot be read (" in one_line(run(home, "ls", PREFECT_PROFILE="work"))
+    assert "profiles.toml cannot be read (" in one_line(run(home, "watch", "group", PREFECT_PROFILE="work"))
 
 
 @pytest.mark.parametrize(
