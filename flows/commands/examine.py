@@ -10,12 +10,14 @@ from typing import Annotated, ClassVar
 
 import click
 
+from common.errors import UserError
 from flows.commands.answers import takes_json
 from flows.commands.examine_contamination import ContaminationOptions, examine_contamination
 from flows.commands.examine_plagiarism import PlagiarismOptions, examine_plagiarism
 from flows.commands.examine_split_noise import SplitNoiseOptions, examine_split_noise
 from flows.commands.examine_violations import ViolationOptions, examine_violations
 from flows.commands.external import Examined, read_external
+from flows.commands.failures import Failures
 from flows.commands.options import GroupedCommand, StoreOptions, option, takes
 from flows.commands.refresh import refresh_report
 from flows.commands.types import RUN_GROUP
@@ -105,11 +107,20 @@ def command(
     kinds = [kind for kind in KINDS if kind in what.only] or list(_OF_OTHERS if what.submission else KINDS)
     if not what.only and contamination.chosen_model() is None:
         kinds = [kind for kind in kinds if kind != "contamination"]
+    if "contamination" in kinds:
+        contamination.require_model()
+    failures, code = Failures(), 0
     with _examined(run_group, what.submission, storage) as examined:
-        code = max(examinations[kind](examined) for kind in kinds)
-        if run_group is not None:
+        for kind in kinds:
+            try:
+                code = max(code, examinations[kind](examined))
+            except UserError as error:
+                if len(kinds) == 1:
+                    raise
+                failures.tell(kind, error)
+        if run_group is not None and failures.count < len(kinds):
             refresh_report(examined.store, run_group)
-    return code
+    return max(code, 1 if failures.count else 0)
 
 
 @contextlib.contextmanager

@@ -53,6 +53,13 @@ class ContaminationOptions:
 
         return self.model or get_settings().familiarity_model
 
+    def require_model(self) -> str:
+        """The model that is measured. Raises `UsageError` if none is named."""
+        model = self.chosen_model()
+        if model is None:
+            raise click.UsageError("no model to measure: give --model, or set MLEBENCH_FAMILIARITY_MODEL")
+        return model
+
 
 def examine_contamination(examined: Examined, options: ContaminationOptions) -> int:
     """Measure how familiar a model is with the competitions of the group; returns the exit code.
@@ -63,9 +70,7 @@ def examine_contamination(examined: Examined, options: ContaminationOptions) -> 
     """
     from tasks.familiarity import find_familiarity
 
-    model = options.chosen_model()
-    if model is None:
-        raise click.UsageError("no model to measure: give --model, or set MLEBENCH_FAMILIARITY_MODEL")
+    model = options.require_model()
     store, run_group = examined.store, examined.run_group
     show = lambda name: click.echo(f"measuring {name} ...", err=True)  # noqa: E731
     rows, correlations = find_familiarity(store, run_group, model, options.kernels, options.places, on_next=show)

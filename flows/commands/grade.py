@@ -114,8 +114,8 @@ def command(
     """Grade every line of a JSONL file and write `<time>_grading_report.json`.
 
     Each submission is read in a separate process with limits on memory, time and size. Lines that begin with # or //
-    are comments. A bad line or submission does not stop the rest. Exit code 1 if any line could not be graded; an
-    invalid submission is a result.
+    are comments. A bad line or submission does not stop the rest; a file that is not UTF-8 is refused. Exit code 1
+    if any line could not be graded; an invalid submission is a result.
     """
     from grading.report import summarise
 

@@ -175,10 +175,13 @@ def check_docker(required: bool = False) -> Finding:
 
     try:
         client = connect()
-        version = client.version()["Version"]
+        version, security = client.version()["Version"], client.info().get("SecurityOptions") or ()
         client.close()
     except UserError as error:
         return Finding("docker", "fail" if required else "warn", str(error), "it is needed for untrusted agents")
+    if any("name=userns" in option for option in security):
+        text = f"engine {version}; its mapping of users (userns-remap) does not apply to agents' containers"
+        return Finding("docker", "warn", text, "docs/security.md says what protects the host from agents")
     return Finding("docker", "ok", f"engine {version}")
 
 

@@ -166,6 +166,17 @@ def test_a_group_without_grades_and_no_provider_are_one_line_each(
     assert "no provider serves the model 'llama-3-70b'" in contamination(graded, capfd, code=1)[1]
 
 
+def test_a_check_that_fails_does_not_stop_the_others(
+    graded: Store, llm: Reciting, capfd: pytest.CaptureFixture[str]
+) -> None:
+    only = ["--only", "plagiarism", "--only", "contamination"]
+    assert main(["examine", *only, "g", "--model", "llama-3-70b", "--store", graded.root]) == 1
+    out, err = capfd.readouterr()
+    assert "mlebench: plagiarism: no finished runs of group 'g'" in err
+    assert "Spearman" in out
+    assert main(["examine", *only, "g", "--store", graded.root]) == 2, "there is no model, before any check"
+
+
 def test_it_is_a_stage_of_the_flow_where_a_model_is_set(
     store: Store, llm: Reciting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
