@@ -120,9 +120,9 @@ def conclude(layout: control.Layout, limits: Limits, end: End) -> control.Outcom
     try:
         has_submission, notes = _harvested(layout, limits)
     except OSError:  # the disk is full, perhaps of scratch files
-        with contextlib.suppress(OSError), trees.opened_folder(layout.home) as home:
-            trees.remove("tmp", home, time.monotonic() + REMOVE_SECONDS)
+        _remove_scratch(layout)
         has_submission, notes = _with_space(lambda: _harvested(layout, limits))
+    _remove_scratch(layout)  # the outcome needs space, too
     if not has_submission and any(layout.snapshots.glob("*.csv")):
         notes.append("earlier versions of it are kept in snapshots/ of the run")
     messages = [*([end.reason.message] if end.reason else []), *notes, *end.notes]
@@ -139,6 +139,11 @@ def conclude(layout: control.Layout, limits: Limits, end: End) -> control.Outcom
     with contextlib.suppress(BackendError):  # perhaps files of another user; the next start reports them
         remove_tree(layout.home)
     return outcome
+
+
+def _remove_scratch(layout: control.Layout) -> None:
+    with contextlib.suppress(OSError), trees.opened_folder(layout.home) as home:
+        trees.remove("tmp", home, time.monotonic() + REMOVE_SECONDS)
 
 
 def _harvested(layout: control.Layout, limits: Limits) -> tuple[bool, list[str]]:
