@@ -78,11 +78,12 @@ def show_outcomes(outcomes: Sequence[Outcome]) -> None:
     if answer([{"kind": "outcome", **asdict(outcome)} for outcome in ordered]):
         return
     common = _common_reasons(ordered)
+    width = max([7, *(len(outcome.result) for outcome in ordered)])
     for outcome in ordered:
         if sys.stdout.isatty() and not outcome.message and outcome.result not in ("cancelled", "failed"):
             continue
         reason = "" if not outcome.message or outcome.message in common else f": {outcome.message}"
-        click.echo(f"  {click.style(f'{outcome.result:7}', fg=_STYLES[outcome.result])} {outcome.what}{reason}")
+        click.echo(f"  {click.style(f'{outcome.result:{width}}', fg=_STYLES[outcome.result])} {outcome.what}{reason}")
     for text, names in common.items():
         click.echo(f"  {listed(names)}: {text}")
 
