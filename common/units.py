@@ -30,12 +30,12 @@ LEAST = {"time_limit_seconds": 1, "memory_bytes": 64 * 1024**2, "disk_bytes": 16
 def duration(seconds: float) -> str:
     """A time span.
 
-    >>> duration(24 * 3600), duration(5400), duration(1.5)
-    ('24 hours', '1.5 hours', '1.5 seconds')
+    >>> duration(24 * 3600), duration(6600), duration(1.5)
+    ('24 hours', '1.83 hours', '1.5 seconds')
     """
     for unit, length in (("hours", 3600), ("minutes", 60)):
         if seconds >= length * 1.5 or seconds == length:
-            return f"{seconds / length:g} {unit if seconds != length else unit[:-1]}"
+            return f"{round(seconds / length, 2):g} {unit if seconds != length else unit[:-1]}"
     return f"{seconds:g} second{'s' * (seconds != 1)}"
 
 
