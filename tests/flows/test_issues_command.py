@@ -33,7 +33,7 @@ def test_an_edition_shows_what_it_leaves_open_worst_first(capsys: pytest.Capture
 
 def test_leaky_competitions_can_be_left_out(capsys: pytest.CaptureFixture[str]) -> None:
     every, sound = (
-        {line.split()[0] for line in printed(capsys, "list", "--all", *more).splitlines() if line.strip()}
+        {json.loads(line)["id"] for line in printed(capsys, "list", "--all", "--json", *more).splitlines()}
         for more in ((), ("--exclude", "leaky"))
     )
     left_out = every - sound

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -32,12 +32,14 @@ def home(tmp_path: Path, prefect_database: Path) -> Path:
     return tmp_path / "home"
 
 
-def run(home: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+def run(
+    home: Path, *arguments: str, program: Sequence[Path | str] = (COMMAND,), **variables: str
+) -> subprocess.CompletedProcess[str]:
     """The command itself, as a user of this home calls it there, or in the directory that PWD names."""
     env = {name: value for name, value in os.environ.items() if name not in _NOT_OF_THE_USER}
     env |= {"HOME": str(home), "MLEBENCH_STORE": str(home / "store"), "MLEBENCH_DASK_WORKERS": "1", **variables}
     return subprocess.run(
-        [COMMAND, *arguments],
+        [*program, *arguments],
         env=env,
         cwd=env.get("PWD") or home,
         capture_output=True,
@@ -148,10 +150,10 @@ def test_the_choice_outlasts_another_reading_of_the_settings(tmp_path: Path) -> 
 
 
 def test_a_profile_that_is_asked_for_precedes_an_empty_address(tmp_path: Path) -> None:
-    (tmp_path / "profiles.toml").write_text('[profiles.work]\nPREFECT_API_URL = "http://work/api"\n')
+    (tmp_path / "profiles.toml").write_text('[profiles.work]\nPREFECT_API_URL = "http://company/api"\n')
     environment = {"PREFECT_HOME": str(tmp_path), "PREFECT_API_URL": "", "PREFECT_PROFILE": "work"}
     which_server.choose(environment)
-    assert environment["PREFECT_API_URL"] == "http://work/api"
+    assert environment["PREFECT_API_URL"] == "http://company/api"
 
 
 @pytest.mark.parametrize(
@@ -197,10 +199,8 @@ def test_a_module_that_hides_one_of_ours_is_named_and_not_executed(name: str, ki
     for search_path in (str(mine), f":{mine}"):
         assert str(path) in one_line(run(home, "list", PYTHONPATH=search_path))
     if name != "flows":  # Python itself executes that
-        env = {**os.environ, "HOME": str(home), "PYTHONPATH": str(ROOT)}
-        command = [sys.executable, "-m", "flows.cli", "list"]
-        done = subprocess.run(command, env=env, cwd=mine, capture_output=True, text=True, check=False)
-        assert str(path) in one_line(done)
+        program = (sys.executable, "-m", "flows.cli")
+        assert str(path) in one_line(run(home, "list", program=program, PYTHONPATH=str(ROOT), PWD=str(mine)))
     assert not (home / "executed").exists()
 
 
