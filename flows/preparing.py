@@ -167,7 +167,7 @@ def _need(store: Store, name: str, preparing: Preparing) -> Need:
 def _size_at_hand(source: Source, name: str) -> int | None:
     """Bytes of the download in a directory of downloads; None if there is none."""
     competition = registry.get(name)
-    if source.name != "local" or source.version(competition) is None:
+    if source.name != "local" or not source.at_hand(competition):
         return None
     path = source.fetch(competition, Path())
     return path.stat().st_size if path.is_file() else sum(sizes_on_disk(str(path)))

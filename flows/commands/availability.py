@@ -38,8 +38,7 @@ def _is_at_hand(store: Store, competition_id: str, editions: Sequence[Edition], 
 
     if all(data_for(store, Dataset(edition, competition_id), raw_dir).state != "missing" for edition in editions):
         return True
-    # Kaggle tells no version.
-    return download_source(competition_id, raw_dir).version(registry.get(competition_id)) is not None
+    return download_source(competition_id, raw_dir).at_hand(registry.get(competition_id))
 
 
 REMEDY = "archives that you have are taken from --raw-dir; what cannot be downloaded is left out"

@@ -106,7 +106,7 @@ def check_access(competition_ids: list[str], raw_dir: str | None, timeout: float
     not_for_everybody = {name for name in kaggle_ids if registry.get(name).facts.availability}
     if raw_dir is not None:
         local = Local(Path(raw_dir))
-        missing = [name for name in kaggle_ids if local.version(registry.get(name)) is None]
+        missing = [name for name in kaggle_ids if not local.at_hand(registry.get(name))]
         text = f"{len(kaggle_ids) - len(missing)} of {len(kaggle_ids)} downloads in {raw_dir}"
         missing = [name for name in missing if name not in not_for_everybody]
         yield Finding(

@@ -99,7 +99,7 @@ def data_of(
         return Data("made", recipe.download)
     # A killed process may have left an archive without a record.
     stored = has_archive(store, competition, record) if record else store.exists(store.raw(competition.id))
-    at_hand = stored or source.version(competition) is not None
+    at_hand = stored or source.at_hand(competition)
     return Data("downloaded" if at_hand else "missing", recipe.download)
 
 

@@ -17,6 +17,10 @@ class Bundled:
         """Fingerprint of the code that creates the archive."""
         return competition.fingerprint("bundle")
 
+    def at_hand(self, competition: Competition) -> bool:
+        """Always: code makes it."""
+        return True
+
     def fetch(self, competition: Competition, folder: Path, report: Report = lambda _: None) -> Path:
         """Write the archive to `folder`."""
         path = folder / f"{competition.id}.zip"

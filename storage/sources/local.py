@@ -39,11 +39,16 @@ class Local:
 
     def version(self, competition: Competition) -> str | None:
         """Size and modification time of the file, or a hash of those of a folder's files; None if there is none."""
-        try:
-            path = self.fetch(competition, self.directory)
-        except DownloadError:
+        if not self.at_hand(competition):
             return None
+        path = self.fetch(competition, self.directory)
         return _folder_version(path) if path.is_dir() else _file_version(path)
+
+    def at_hand(self, competition: Competition) -> bool:
+        """Whether the directory has it."""
+        with contextlib.suppress(DownloadError):
+            return self.fetch(competition, self.directory).exists()
+        return False
 
     def fetch(self, competition: Competition, folder: Path, report: Report = lambda _: None) -> Path:
         """The path of the archive, or of the folder with its content. Nothing is copied."""

@@ -31,6 +31,10 @@ class Source(Protocol):
         """A cheap identity of the current download (size and time, or code); None if only a download can provide it."""
         ...
 
+    def at_hand(self, competition: Competition) -> bool:
+        """Whether `fetch` needs no network. Cheap: nothing of the download is read."""
+        ...
+
     def fetch(self, competition: Competition, folder: Path, report: Report = ...) -> Path:
         """The path of a complete local archive, in `folder` or elsewhere. Raises `DownloadError` with the remedy."""
         ...

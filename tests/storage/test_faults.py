@@ -53,6 +53,9 @@ class Network:
     def version(self, _competition: Competition) -> str | None:
         return "1"
 
+    def at_hand(self, _competition: Competition) -> bool:
+        return False
+
     def fetch(self, _competition: Competition, folder: Path, _report: Report = lambda _: None) -> Path:
         raise NotImplementedError
 

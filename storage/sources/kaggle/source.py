@@ -38,6 +38,10 @@ class Kaggle:
         """None, because it would take a request. The archive is identified by the MD5 in competition.yaml."""
         return None
 
+    def at_hand(self, competition: Competition) -> bool:
+        """Never."""
+        return False
+
     def fetch(self, competition: Competition, folder: Path, report: Report = lambda _: None) -> Path:
         """Download to `folder`, resuming a partial file of an earlier download.
 

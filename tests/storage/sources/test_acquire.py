@@ -125,6 +125,9 @@ class Remote:
     def version(self, competition: Competition) -> str | None:
         return None
 
+    def at_hand(self, competition: Competition) -> bool:
+        return False
+
     def fetch(self, competition: Competition, folder: Path, report: Report = lambda _: None) -> Path:
         path = folder / f"{competition.id}.zip"
         path.write_bytes(b"".join(self.pieces(competition)))
