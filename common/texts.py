@@ -27,6 +27,8 @@ _MARKS = (  # in this order: the mark of UTF-32 begins with that of UTF-16
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 _POINTER = b"version https://git-lfs.github.com/spec/"
+IS_POINTER = "is only a pointer of Git LFS: fetch the file itself with `git lfs pull`"
+"""What a message says of such a file."""
 _TYPED_WRONG = (
     (
         re.compile("[\N{LEFT SINGLE QUOTATION MARK}-\N{DOUBLE HIGH-REVERSED-9 QUOTATION MARK}]"),
@@ -85,7 +87,7 @@ def is_pointer(content: bytes) -> bool:
 def require_fetched(content: bytes, what: str) -> None:
     """Raise `UserError` for a pointer of Git LFS; the beginning of a file is enough."""
     if is_pointer(content):
-        raise UserError(f"{what} is only a pointer of Git LFS: fetch the file itself with `git lfs pull`")
+        raise UserError(f"{what} {IS_POINTER}")
 
 
 def typed_wrong(text: str) -> str:

@@ -11,7 +11,7 @@ import re
 from pathlib import Path
 
 from common import trees
-from common.texts import is_pointer
+from common.texts import IS_POINTER, is_pointer
 from sandbox.errors import AgentError
 
 _SHELL = re.compile(rb"#!\s*(?:\S*/env\s+(?:-S\s+)?)?(?:\S*/)?(?:ba|da|k|z)?sh\b")
@@ -62,7 +62,7 @@ def problem(name: str, beginning: bytes) -> str | None:
     >>> problem("tool.py", b"import os\r\n")
     """
     if is_pointer(beginning):
-        return "is only a pointer of Git LFS: fetch the file itself with git lfs pull"
+        return IS_POINTER
     first_line = beginning.partition(b"\n")[0]
     if first_line.endswith(b"\r") and (first_line.startswith(b"#!") or name.endswith((".sh", ".bash"))):
         return _WINDOWS

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -37,14 +38,20 @@ class SmallDisk:
         (self.path / "filling").unlink()
 
 
+@contextlib.contextmanager
+def mounted(folder: Path, options: str) -> Iterator[Path]:
+    """A new file system in memory, mounted at `folder`. Skips the test if nothing can be mounted here."""
+    folder.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip(f"no file system can be mounted here: {done.stderr.strip()}")
+    yield folder
+    subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[SmallDisk]:
     """A file system of 20 MB."""
-    place = tmp_path / "disk"
-    place.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=20m", "tmpfs", str(place)]
-    mounted = subprocess.run(command, capture_output=True, text=True, check=False)
-    if mounted.returncode:
-        pytest.skip(f"no file system can be mounted here: {mounted.stderr.strip()}")
-    yield SmallDisk(place)
-    subprocess.run(["umount", str(place)], check=True)
+    with mounted(tmp_path / "disk", "size=20m") as folder:
+        yield SmallDisk(folder)

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.disks import mounted
+
 _SHIM = """
 #define _GNU_SOURCE
 #include <errno.h>
@@ -47,11 +49,5 @@ def unknown_user() -> list[str]:
 @pytest.fixture
 def noexec_disk(tmp_path: Path) -> Iterator[Path]:
     """A folder on a disk from which nothing can be executed."""
-    place = tmp_path / "noexec"
-    place.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "noexec,size=200m", "tmpfs", str(place)]
-    mounted = subprocess.run(command, capture_output=True, text=True, check=False)
-    if mounted.returncode:
-        pytest.skip(f"no file system can be mounted here: {mounted.stderr.strip()}")
-    yield place
-    subprocess.run(["umount", "--lazy", str(place)], check=True)
+    with mounted(tmp_path / "noexec", "noexec,size=200m") as folder:
+        yield folder

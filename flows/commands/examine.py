@@ -28,7 +28,7 @@ _OF_OTHERS = KINDS[:2]
 
 
 @dataclass(frozen=True)
-class What:
+class CheckOptions:
     """What is examined."""
 
     TITLE: ClassVar[str] = "Selection of checks"
@@ -59,7 +59,7 @@ class What:
 @click.command("examine", cls=GroupedCommand)
 @click.argument("run_group", type=RUN_GROUP, required=False)
 @takes(
-    what=What,
+    checks=CheckOptions,
     plagiarism=PlagiarismOptions,
     violations=ViolationOptions,
     contamination=ContaminationOptions,
@@ -69,7 +69,7 @@ class What:
 @takes_json
 def command(
     run_group: str | None,
-    what: What,
+    checks: CheckOptions,
     plagiarism: PlagiarismOptions,
     violations: ViolationOptions,
     contamination: ContaminationOptions,
@@ -94,23 +94,23 @@ def command(
     split-noise: measures how much scores and medals depend on which rows are in the test set. Each valid submission is
     scored on random halves of its test set.
     """
-    if (run_group is None) == (what.submission is None):
+    if (run_group is None) == (checks.submission is None):
         raise click.UsageError("name a run group, or a file with --submission")
-    if what.submission and (other := set(what.only) - set(_OF_OTHERS)):
+    if checks.submission and (other := set(checks.only) - set(_OF_OTHERS)):
         raise click.UsageError(f"--submission is for {' and '.join(_OF_OTHERS)}, not for {min(other)}")
     examinations: dict[str, Callable[[Examined], int]] = {
-        "plagiarism": lambda examined: examine_plagiarism(examined, plagiarism, what.output_dir),
-        "violations": lambda examined: examine_violations(examined, violations, what.output_dir),
+        "plagiarism": lambda examined: examine_plagiarism(examined, plagiarism, checks.output_dir),
+        "violations": lambda examined: examine_violations(examined, violations, checks.output_dir),
         "contamination": lambda examined: examine_contamination(examined, contamination),
         "split-noise": lambda examined: examine_split_noise(examined, split_noise),
     }
-    kinds = [kind for kind in KINDS if kind in what.only] or list(_OF_OTHERS if what.submission else KINDS)
-    if not what.only and contamination.chosen_model() is None:
+    kinds = [kind for kind in KINDS if kind in checks.only] or list(_OF_OTHERS if checks.submission else KINDS)
+    if not checks.only and contamination.chosen_model() is None:
         kinds = [kind for kind in kinds if kind != "contamination"]
     if "contamination" in kinds:
         contamination.require_model()
     failures, code = Failures(), 0
-    with _examined(run_group, what.submission, storage) as examined:
+    with _examined(run_group, checks.submission, storage) as examined:
         for kind in kinds:
             try:
                 code = max(code, examinations[kind](examined))

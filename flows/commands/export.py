@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class What:
+class OutputOptions:
     """What is exported, and where it goes."""
 
     TITLE: ClassVar[str] = "Export"
@@ -92,11 +92,11 @@ class Task:
 
 @click.command("export", cls=GroupedCommand)
 @click.argument("run_group", type=RUN_GROUP, required=False)
-@takes(what=What, submissions=SubmissionOptions, selection=Selection, task=Task, storage=StoreOptions)
+@takes(output=OutputOptions, submissions=SubmissionOptions, selection=Selection, task=Task, storage=StoreOptions)
 @takes_json
 def command(
     run_group: str | None,
-    what: What,
+    output: OutputOptions,
     submissions: SubmissionOptions,
     selection: Selection,
     task: Task,
@@ -107,30 +107,30 @@ def command(
     By default this is the grading report of RUN_GROUP in the published format, `<time>_grading_report.json`. Runs whose
     grading failed are left out of it, with a warning. `--format harbor` takes competitions instead of a run group.
     """
-    tasks = what.format == "harbor"
-    if what.by_seed and what.format != "report":
+    tasks = output.format == "harbor"
+    if output.by_seed and output.format != "report":
         raise click.UsageError("--by-seed is for reports only")
-    if what.format != "submissions" and submissions != SubmissionOptions():
+    if output.format != "submissions" and submissions != SubmissionOptions():
         raise click.UsageError(
             "--output, --copy-to and --metadata are for --format submissions; --output-dir names the directory of the "
-            "other formats"
+            "other output"
         )
-    from_file = submissions.metadata is not None and what.format == "submissions"
+    from_file = submissions.metadata is not None and output.format == "submissions"
     if (tasks or from_file) == bool(run_group) or tasks != bool(selection):
         expected = (
             "competitions (-c ID, --split NAME, ...) and no RUN_GROUP" if tasks else "a RUN_GROUP and no competitions"
         )
-        raise click.UsageError(f"--format {what.format} takes {expected}")
+        raise click.UsageError(f"--format {output.format} takes {expected}")
     store = storage.open(new=from_file)
-    if what.format == "submissions":
+    if output.format == "submissions":
         return write_submissions(store, run_group, submissions)
-    what.output_dir.mkdir(parents=True, exist_ok=True)
+    output.output_dir.mkdir(parents=True, exist_ok=True)
     if tasks:
-        _write_tasks(store, selection.ids(), what, task)
-    elif what.format == "report":
-        _write_reports(store, str(run_group), what)
+        _write_tasks(store, selection.ids(), output, task)
+    elif output.format == "report":
+        _write_reports(store, str(run_group), output)
     else:
-        for path in _FORMATS[what.format](store, str(run_group), what):
+        for path in _FORMATS[output.format](store, str(run_group), output):
             _written(path)
     return None
 
@@ -141,42 +141,42 @@ def _written(path: Path) -> None:
         click.echo(str(path))
 
 
-def _write_tasks(store: Store, competition_ids: list[str], what: What, task: Task) -> None:
+def _write_tasks(store: Store, competition_ids: list[str], output: OutputOptions, task: Task) -> None:
     from tasks.export.harbor import HarborOptions, write_task
 
     options = HarborOptions(**vars(task))
     for name in competition_ids:
-        _written(write_task(store, name, what.edition or "v1", what.output_dir, options))
+        _written(write_task(store, name, output.edition or "v1", output.output_dir, options))
 
 
-def _inspect(store: Store, run_group: str, what: What) -> Iterator[Path]:
+def _inspect(store: Store, run_group: str, output: OutputOptions) -> Iterator[Path]:
     from tasks.export.gathered import gather
     from tasks.export.inspect_log import write_log
 
-    for series in gather(store, run_group, what.edition):
-        yield write_log(series, what.output_dir)
+    for series in gather(store, run_group, output.edition):
+        yield write_log(series, output.output_dir)
 
 
-def _atif(store: Store, run_group: str, what: What) -> Iterator[Path]:
+def _atif(store: Store, run_group: str, output: OutputOptions) -> Iterator[Path]:
     from tasks.export.gathered import gather
     from tasks.export.trajectories import write_trajectories
 
-    for series in gather(store, run_group, what.edition):
-        yield from write_trajectories(series, what.output_dir)
+    for series in gather(store, run_group, output.edition):
+        yield from write_trajectories(series, output.output_dir)
 
 
-def _every_eval_ever(store: Store, run_group: str, what: What) -> Iterator[Path]:
+def _every_eval_ever(store: Store, run_group: str, output: OutputOptions) -> Iterator[Path]:
     from tasks.export.every_eval_ever import write_results
     from tasks.export.gathered import gather
 
-    for series in gather(store, run_group, what.edition):
-        yield write_results(store, series, what.output_dir)
+    for series in gather(store, run_group, output.edition):
+        yield write_results(store, series, output.output_dir)
 
 
 _FORMATS = {"inspect": _inspect, "atif": _atif, "every-eval-ever": _every_eval_ever}
 
 
-def _write_reports(store: Store, run_group: str, what: What) -> None:
+def _write_reports(store: Store, run_group: str, output: OutputOptions) -> None:
     from grading.report import summarise
     from grading.statistics.series import latest_grades
     from storage.runs.folders import no_runs
@@ -188,17 +188,17 @@ def _write_reports(store: Store, run_group: str, what: What) -> None:
     if not len(grades):
         raise no_runs(store, run_group, "graded runs")
     grades = latest_grades(grades)
-    edition = edition_of(run_group, sorted(set(grades["edition"])), what.edition)
+    edition = edition_of(run_group, sorted(set(grades["edition"])), output.edition)
     grades = grades[grades["edition"] == edition].sort_values(["seed", "competition_id"])
     failed = int((grades["outcome"] == "failed").sum())
     grades = grades[grades["outcome"] != "failed"]
     if grades.empty:
         raise UserError(f"nothing of group {run_group!r} was graded as {edition}")
     moment = f"{datetime.now(UTC):%Y-%m-%dT%H-%M-%S-%Z}"
-    parts = {str(seed): part for seed, part in grades.groupby("seed", sort=True)} if what.by_seed else {"": grades}
+    parts = {str(seed): part for seed, part in grades.groupby("seed", sort=True)} if output.by_seed else {"": grades}
     for seed, part in parts.items():
-        name = f"{moment}_seed_{seed}_grading_report.json" if what.by_seed else f"{moment}_grading_report.json"
-        (what.output_dir / name).write_text(summarise(reports_of(part)).to_json(), "utf-8")
-        _written(what.output_dir / name)
+        name = f"{moment}_seed_{seed}_grading_report.json" if output.by_seed else f"{moment}_grading_report.json"
+        (output.output_dir / name).write_text(summarise(reports_of(part)).to_json(), "utf-8")
+        _written(output.output_dir / name)
     if failed:
         click.echo(f"mlebench: left out, because grading failed: {counted(failed, 'run')}", err=True)

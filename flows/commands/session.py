@@ -18,7 +18,7 @@ from flows.commands.stopping import INTERRUPTED, STOPPED, interruptible
 if TYPE_CHECKING:
     from flows.watching.outcome import Outcome
 
-_LONG = 40
+_MAX_REPEATED = 40
 """Characters of a message that is printed for each outcome, even if it is the same."""
 _STYLES = {"done": "green", "reused": "cyan", "unavailable": "yellow", "cancelled": "yellow", "failed": "red"}
 """The results in the order in which they are told."""
@@ -93,4 +93,4 @@ def _common_reasons(outcomes: Sequence[Outcome]) -> dict[str, list[str]]:
     names: dict[str, list[str]] = {}
     for outcome in outcomes:
         names.setdefault(outcome.message, []).append(outcome.what)
-    return {text: found for text, found in names.items() if len(found) > 1 and len(text) > _LONG}
+    return {text: found for text, found in names.items() if len(found) > 1 and len(text) > _MAX_REPEATED}
