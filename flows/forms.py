@@ -23,7 +23,7 @@ from competitions.editions import Edition
 from flows.fleet.queues import Priority
 from flows.watching.outcome import PartlyFailed
 from sandbox import backends
-from sandbox.definitions import list_agents, load_agent, variants_of
+from sandbox.agent_registry import list_agents, load_agent, variants_of
 from sandbox.isolation import Isolation, Network
 from tasks.wiring.context import open_store
 from tasks.wiring.process import apply_settings

@@ -21,7 +21,7 @@ EXTENDS = "extends"
 def name_and_variant(name: str) -> tuple[str, str | None]:
     """Split ``aide@dev`` into agent and variant.
 
-    Names with / may be paths; `sandbox.definitions.load_agent` splits them, because it knows which agents exist.
+    Names with / may be paths; `sandbox.agent_registry.load_agent` splits them, because it knows which agents exist.
 
     >>> name_and_variant("aide@dev"), name_and_variant("aide")
     (('aide', 'dev'), ('aide', None))

@@ -16,8 +16,8 @@ from common import progress
 from common.settings import get_settings
 from competitions import registry
 from sandbox import backends
+from sandbox.agent_registry import load_agent
 from sandbox.backend import Backend, RunHandle, RunResult, RunSpec
-from sandbox.definitions import load_agent
 from sandbox.errors import BackendClosed, BackendError, RunLost
 from sandbox.limits import Limits
 from sandbox.secrets import resolve

@@ -15,7 +15,8 @@ from common.settings import get_settings
 from grading.integrity.examiner import Examiner, Unreadable
 from grading.integrity.matching import Corpus, Fragment, Match
 from grading.integrity.tokens import Document, tokenize
-from sandbox.definitions import Agent, load_agent
+from sandbox.agent_registry import load_agent
+from sandbox.definitions import Agent
 from storage.notebooks import plain_code
 from storage.runs.folders import StoredRun, runs_of, stored_runs
 from storage.runs.records import ExaminationRecord

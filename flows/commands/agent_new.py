@@ -11,7 +11,8 @@ import click
 import sandbox
 from common.errors import UsageError, UserError
 from flows.commands.options import create_folder
-from sandbox.definitions import IGNORED, list_agents
+from sandbox.agent_registry import list_agents
+from sandbox.definitions import IGNORED
 
 TEMPLATE = Path(sandbox.__file__).parent / "template"
 _NAME_PATTERN = r"[a-z0-9][a-z0-9._-]*"

@@ -46,7 +46,7 @@ def command(
     """
     from common.settings import get_settings
     from flows.commands.run import command as run
-    from sandbox.definitions import load_agent
+    from sandbox.agent_registry import load_agent
     from storage.runs.folders import RunFolder, StoredRun
 
     if agent.startswith("-"):  # an option that is not of this command, before any agent

@@ -18,7 +18,7 @@ from flows.commands.tables import show_table
 def command(name: str | None) -> None:
     """List the agents and their variants; with NAME (or NAME@VARIANT), show the definition of one."""
     from common.settings import get_settings
-    from sandbox.definitions import list_agents, load_agent, variants_of
+    from sandbox.agent_registry import list_agents, load_agent, variants_of
     from sandbox.errors import AgentError
 
     folders = get_settings().agent_dirs

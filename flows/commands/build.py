@@ -35,7 +35,7 @@ def command(
     neither ship with the package nor are trusted are built without it and without network.
     """
     from common.settings import get_settings
-    from sandbox.definitions import load_agent
+    from sandbox.agent_registry import load_agent
     from sandbox.docker.build import build_agent, build_base
 
     build_arguments = dict(argument.partition("=")[::2] for argument in arguments)

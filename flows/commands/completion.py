@@ -62,7 +62,7 @@ def _splits(_context: click.Context, _typed: str) -> Iterable[str]:
 
 def _agents(_context: click.Context, _typed: str) -> Iterable[str]:
     from common.settings import get_settings
-    from sandbox.definitions import list_agents
+    from sandbox.agent_registry import list_agents
 
     return list_agents(get_settings().agent_dirs)
 

@@ -63,7 +63,7 @@ def command(
     from common.settings import get_settings
     from flows.commands.preflight import Benchmark, require_ready
     from flows.commands.reusing import nothing_to_do
-    from sandbox.definitions import load_agent
+    from sandbox.agent_registry import load_agent
     from tasks.wiring.context import RunContext
 
     get_settings.cache_clear()

@@ -12,7 +12,7 @@ from common.errors import UserError
 from common.settings import get_settings
 from common.units import counted
 from competitions import registry
-from sandbox.definitions import load_agent
+from sandbox.agent_registry import load_agent
 from tasks.wiring.requests import RunRequest
 
 

@@ -10,7 +10,8 @@ from urllib.parse import quote
 
 from common.settings import Settings, get_settings
 from competitions import registry
-from sandbox.definitions import Agent, load_agent
+from sandbox.agent_registry import load_agent
+from sandbox.definitions import Agent
 from sandbox.limits import GIB, Limits
 from storage.cache import Cache
 from storage.dataset import Dataset

@@ -16,7 +16,8 @@ import yaml
 from common.settings import get_settings
 from flows.cli import main
 from flows.full_benchmark import full_benchmark
-from sandbox.definitions import BUILTIN_AGENTS, load_agent
+from sandbox.agent_registry import load_agent
+from sandbox.definitions import BUILTIN_AGENTS
 from sandbox.docker.build import build_agent
 from sandbox.isolation import Isolation
 from storage.tables import read_table

@@ -18,7 +18,7 @@ import pytest
 
 from common.settings import get_settings
 from flows.full_benchmark import full_benchmark
-from sandbox.definitions import load_agent
+from sandbox.agent_registry import load_agent
 from sandbox.docker.build import build_agent
 from sandbox.isolation import Isolation
 from storage.tables import read_table

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from flows.full_benchmark import full_benchmark
-from sandbox.definitions import load_agent
+from sandbox.agent_registry import load_agent
 from sandbox.docker.build import build_agent
 from sandbox.isolation import Isolation
 from storage.tables import read_table

@@ -84,7 +84,7 @@ def test_in_containers_the_description_is_mounted_over_the_data(
     tmp_path: Path, obfuscated: bool, mounted: list[str]
 ) -> None:
     """Without an engine: what would be mounted. An obfuscated run has a copy of the data, with its own description."""
-    from sandbox.definitions import load_agent
+    from sandbox.agent_registry import load_agent
     from sandbox.docker.containers import HOME, ContainerConfig, options
     from sandbox.world.layout import lay_out
 
@@ -106,7 +106,7 @@ def test_in_containers_the_description_is_mounted_over_the_data(
 
 
 def test_the_original_description_is_replaced_too_and_the_prepared_files_are_not(tmp_path: Path) -> None:
-    from sandbox.definitions import load_agent
+    from sandbox.agent_registry import load_agent
     from sandbox.world.layout import lay_out
 
     data = tmp_path / "prepared" / "public"

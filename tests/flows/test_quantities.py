@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from common.settings import get_settings
 from flows.cli import main
 from flows.forms import Execution
-from sandbox.definitions import load_agent
+from sandbox.agent_registry import load_agent
 from sandbox.errors import AgentError
 from sandbox.limits import GIB
 from tests.agents import write_agent

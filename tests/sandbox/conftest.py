@@ -10,8 +10,9 @@ import psutil
 import pytest
 import yaml
 
+from sandbox.agent_registry import load_agent
 from sandbox.backend import RunHandle, RunResult, RunSpec
-from sandbox.definitions import Agent, load_agent
+from sandbox.definitions import Agent
 from sandbox.limits import GIB, MIB, Limits
 from sandbox.process.backend import ProcessBackend
 from sandbox.process.processes import RUN_MARKER

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.definitions import BUILTIN_AGENTS, Agent, list_agents, load_agent
+from sandbox.agent_registry import list_agents, load_agent
+from sandbox.definitions import BUILTIN_AGENTS, Agent
 from sandbox.errors import AgentError
 from sandbox.limits import Limits
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from flows.cli import main
-from sandbox.definitions import BUILTIN_AGENTS, Agent, load_agent, variants_of
+from sandbox.agent_registry import load_agent, variants_of
+from sandbox.definitions import BUILTIN_AGENTS, Agent
 from sandbox.errors import AgentError
 from sandbox.secrets import resolve
 

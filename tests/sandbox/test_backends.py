@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from sandbox import backends
+from sandbox.agent_registry import load_agent
 from sandbox.backend import Capabilities
-from sandbox.definitions import load_agent
 from sandbox.errors import BackendError, UntrustedAgentRefused
 from sandbox.isolation import Isolation
 from sandbox.process.backend import ProcessBackend

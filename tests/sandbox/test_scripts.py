@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.definitions import load_agent
+from sandbox.agent_registry import load_agent
 from sandbox.errors import AgentError
 
 STARTS: dict[str, tuple[bytes, int, str | None]] = {

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from sandbox.definitions import load_agent
+from sandbox.agent_registry import load_agent
 from sandbox.docker.build import build_agent
 from sandbox.isolation import Isolation
 from sandbox.world.files import remove_tree

@@ -17,8 +17,9 @@ import pytest
 from PIL import Image
 from sklearn import datasets, metrics
 
+from sandbox.agent_registry import load_agent
 from sandbox.backend import RunSpec
-from sandbox.definitions import BUILTIN_AGENTS, load_agent
+from sandbox.definitions import BUILTIN_AGENTS
 from sandbox.process.backend import ProcessBackend
 
 Attempt = Callable[..., tuple[pd.DataFrame, str]]

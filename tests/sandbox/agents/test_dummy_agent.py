@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from sandbox.agent_registry import load_agent
 from sandbox.backend import RunSpec
-from sandbox.definitions import load_agent
 from sandbox.process.backend import ProcessBackend
 
 SAMPLE = "id,label\n1,0\n2,0\n"

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.definitions import Agent, load_agent
+from sandbox.agent_registry import load_agent
+from sandbox.definitions import Agent
 from sandbox.errors import AgentError
 from sandbox.world.layout import lay_out
 from tests.sandbox.attacks.conftest import Hostile

@@ -194,7 +194,7 @@ def test_leaving_with_an_empty_environment(hostile: Hostile) -> None:
 
 def test_limits_above_those_of_the_operator(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     from common.settings import Settings
-    from sandbox.definitions import load_agent
+    from sandbox.agent_registry import load_agent
     from sandbox.limits import GIB, Limits
     from storage.store import Store
     from tasks.wiring.context import RunContext

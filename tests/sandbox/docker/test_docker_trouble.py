@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+from sandbox.agent_registry import load_agent
 from sandbox.backend import Allocation, RunSpec
-from sandbox.definitions import Agent, load_agent
+from sandbox.definitions import Agent
 from sandbox.docker import backend as backend_module
 from sandbox.docker import watch
 from sandbox.docker.backend import DockerBackend

@@ -40,7 +40,7 @@ ORCHESTRATOR = """
 import sys
 from dataclasses import replace
 from pathlib import Path
-from sandbox.definitions import load_agent
+from sandbox.agent_registry import load_agent
 from sandbox.backend import RunSpec
 from sandbox.host.slots import Claim, HostSlots
 from sandbox.limits import Limits

@@ -22,7 +22,7 @@ HANDS_IN = 'printf "id,label\\n1,1\\n" >"$SUBMISSION_DIR/submission.csv"\n'
 ORCHESTRATOR = """
 import sys
 from pathlib import Path
-from sandbox.definitions import load_agent
+from sandbox.agent_registry import load_agent
 from sandbox.backend import RunSpec
 from sandbox.limits import Limits
 from sandbox.process.backend import ProcessBackend
