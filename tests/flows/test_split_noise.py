@@ -22,7 +22,7 @@ def test_scores_have_standard_errors_in_the_table_and_on_the_page(
     perfect, sample = table.to_dict("records")
     assert (perfect["standard_error"], perfect["any_medal_probability"]) == (0, 1)
     assert sample["standard_error"] > 0
-    assert sample["any_medal_probability"] == 0
+    assert sample["any_medal_probability"] < 0.05
     assert (sample["units"], sample["halves"]) == (133, 40)
     page = group.local("reports", GROUP, "report.html").read_text()
     assert "Split noise" in page
