@@ -13,12 +13,16 @@ from __future__ import annotations
 import argparse
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from typing import get_args
 
 import numpy as np
-from numpy.typing import NDArray
+from scipy.stats import trim_mean
 
 from grading.medals import Thresholds
+from grading.statistics.profiles import distribution
+from grading.statistics.ranks import ranking
+from grading.statistics.resampling import Floats, Vary
 from grading.statistics.split_noise import split_noise
 
 Lines = Iterator[str]
@@ -45,23 +49,83 @@ def split_noise_calibration(repetitions: int = 4_000) -> Lines:
         medal = round(float(other.mean()), 5) >= limit
         rows["before"].append((float((np.round(stretched, 5) >= limit).mean()), medal))
         rows["now"].append((stated, medal))
-    yield "stated between   before: stated, true   now: stated, true"
-    bins = (0.0, 0.02, 0.1, 0.3, 0.7, 0.9, 0.98, 1.01)
+    yield from _calibration(rows, (0.0, 0.02, 0.1, 0.3, 0.7, 0.9, 0.98, 1.01))
+    for name, pairs in rows.items():
+        errors = [(probability - medal) ** 2 for probability, medal in pairs]
+        yield f"{name}: mean squared error (Brier) {np.mean(errors):.4f}"
+
+
+def rank_coverage(repetitions: int = 400) -> Lines:
+    """Intervals of ranks and P(A > B): how often they contain the true rank, and are right.
+
+    Five agents with medal rates by competition: difficulty, and what an agent is better at, vary. The true ranks on
+    these competitions are those of the mean rates there, on competitions like these those of the agents' mean skill.
+    """
+    for competitions, seeds in ((22, 3), (75, 3)):
+        for vary in get_args(Vary):
+            generator = np.random.default_rng(1)
+            inside, stated = [], []
+            for _ in range(repetitions):
+                skill = generator.normal(0, 0.5, 5)
+                levels = -1 + 1.5 * generator.standard_normal(competitions) + skill[:, None]
+                levels += 0.7 * generator.standard_normal((5, competitions))
+                rates = 1 / (1 + np.exp(-levels))
+                truth = rates.mean(axis=1) if vary == "runs" else skill
+                runs = (generator.random((5, competitions, seeds)) < rates[:, :, None]).astype(float)
+                found = ranking({str(agent): table for agent, table in enumerate(runs)}, vary, draws=500)
+                ranks = 1 + (truth > truth[:, None]).sum(axis=1)
+                inside += [each.low <= rank <= each.high for each, rank in zip(found.ranks, ranks, strict=True)]
+                stated += [(found.better[f"{a}", f"{b}"], truth[a] > truth[b]) for a in range(5) for b in range(a)]
+            covered = f"{100 * np.mean(inside):.1f} % of intervals"
+            yield f"{competitions} competitions x {seeds} seeds, vary {vary}: {covered}"
+            yield from _calibration({"P(A > B)": stated}, (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.01))
+
+
+def distribution_coverage(repetitions: int = 400) -> Lines:
+    """Intervals of interquartile means and performance profiles: how often they contain the truth.
+
+    Human percentiles of an agent on fixed competitions, each with a level and a spread of its own. "n of n" is the
+    usual stratified bootstrap, as a baseline.
+    """
+    generator = np.random.default_rng(2)
+    for competitions, seeds in ((22, 3), (75, 2), (75, 3), (75, 10)):
+        level, size = generator.beta(0.7, 0.9, competitions)[:, None], generator.gamma(2, 4, competitions)[:, None]
+
+        def runs_of(count: int, level: Floats = level, size: Floats = size) -> Floats:
+            return 100 * generator.beta(level * size + 0.01, (1 - level) * size + 0.01, (len(level), count))
+
+        truth = distribution(runs_of(4_000), draws=1)
+        hits: dict[str, list[bool]] = {"IQM": [], "profile": [], "IQM n of n": []}
+        for _ in range(repetitions):
+            runs = runs_of(seeds)
+            found = distribution(runs, draws=500)
+            hits["IQM"].append(found.interval.low <= truth.iqm <= found.interval.high)
+            band = zip(found.profile.low, truth.profile.share, found.profile.high, strict=True)
+            hits["profile"] += [low <= share <= high for low, share, high in band][1:-1]  # the ends are 1 and 0
+            chosen = generator.integers(0, seeds, (500, competitions, seeds))
+            usual = trim_mean(runs[np.arange(competitions)[:, None], chosen].reshape(500, -1), 0.25, axis=1)
+            low, high = np.quantile(usual, [0.025, 0.975])
+            hits["IQM n of n"].append(low <= truth.iqm <= high)
+        covered = ", ".join(f"{name} {100 * np.mean(hit):.1f} %" for name, hit in hits.items())
+        yield f"{competitions} competitions x {seeds} seeds: {covered}"
+
+
+def _calibration(rows: dict[str, list[tuple[float, bool]]], bins: Sequence[float]) -> Lines:
+    """A line for each bin of stated probabilities: their mean, and the share of what came true."""
     tables = {name: np.array(pairs, dtype=float) for name, pairs in rows.items()}
+    yield "stated between   " + "".join(f"{f'{name}: stated, true':>25}" for name in tables)
     for low, high in itertools.pairwise(bins):
-        cells = [_stated_and_true(table, low, high) for table in tables.values()]
-        yield f"{100 * low:4.0f} to {min(100, 100 * high):3.0f} %    {cells[0]:>20}   {cells[1]:>17}"
-    for name, table in tables.items():
-        yield f"{name}: mean squared error (Brier) {np.mean((table[:, 0] - table[:, 1]) ** 2):.4f}"
-
-
-def _stated_and_true(pairs: NDArray[np.float64], low: float, high: float) -> str:
-    inside = pairs[(pairs[:, 0] >= low) & (pairs[:, 0] < high)]
-    return "{:.1f} %, {:.1f} %".format(*(100 * inside.mean(axis=0))) if len(inside) else "none"
+        cells = []
+        for table in tables.values():
+            inside = table[(table[:, 0] >= low) & (table[:, 0] < high)]
+            cells.append("{:.1f} %, {:.1f} %".format(*(100 * inside.mean(axis=0))) if len(inside) else "none")
+        yield f"{100 * low:4.0f} to {min(100, 100 * high):3.0f} %   " + "".join(f"{cell:>25}" for cell in cells)
 
 
 SIMULATIONS: dict[str, Callable[[], Lines]] = {
     "split-noise": split_noise_calibration,
+    "ranks": rank_coverage,
+    "distribution": distribution_coverage,
 }
 """The simulations by name. Each yields the lines that are printed."""
 
