@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from grading.statistics.counting import Counting, Incomplete, Uncertainty
+    from grading.statistics.counting import Counting, Incomplete
 
 _MAX_NAME_LENGTH = 160
 _SPLITS = ("low", "medium", "high", "dev", "demo")
@@ -66,8 +66,7 @@ def write_tables(store: Store, run_group: str) -> bool:
 def write_aggregates(
     store: Store,
     run_group: str,
-    incomplete: Incomplete = "exclude",
-    interval: Uncertainty = "t",
+    incomplete: Incomplete = "available",
     split: str | None = None,
 ) -> None:
     """Write tables/aggregates/... of a group from its other tables; arguments as in `write_report`."""
@@ -81,13 +80,13 @@ def write_aggregates(
         return
     import pandas as pd
 
-    counting = replace(counting_of(store, grades, runs, split), incomplete=incomplete, interval=interval)
+    counting = replace(counting_of(store, grades, runs, split), incomplete=incomplete)
     rates = {by: rates_of(grades, runs, counting, by) for by in _GROUPINGS}
     tables: dict[Table, pd.DataFrame] = {
         name: pd.concat([getattr(of_kind, part).assign(by=by) for by, of_kind in rates.items()], ignore_index=True)
         for name, part in _RATES_PARTS.items()
     }
-    settings = {"incomplete": incomplete, "interval": interval, "counted": split or "what was run"}
+    settings = {"incomplete": incomplete, "counted": split or "what was run"}
     tables["aggregates/rates"] = tables["aggregates/rates"].assign(**settings)
     tables["aggregates/pass_at_k"] = pass_at(grades, runs, counting)
     tables["aggregates/best_of_k"] = best_of(grades, runs, counting)
@@ -116,8 +115,7 @@ def write_report(
     store: Store,
     run_groups: list[str],
     *,
-    incomplete: Incomplete = "exclude",
-    interval: Uncertainty = "t",
+    incomplete: Incomplete = "available",
     split: str | None = None,
     cutoffs: Mapping[str, str] | None = None,
     out: Path | None = None,
@@ -127,8 +125,8 @@ def write_report(
     With `out`, they are written into that directory instead of the store, and the path of report.html is returned.
 
     With `split`, all its competitions count, also those without a run; by default, those that each group ran.
-    `incomplete` and `interval` have the same meaning as in `grading.statistics.aggregate.aggregate`. `cutoffs` has the
-    month of the newest training data by agent, instead of what the runs state.
+    `incomplete` has the same meaning as in `grading.statistics.aggregate.aggregate`. `cutoffs` has the month of the
+    newest training data by agent, instead of what the runs state.
     """
     from grading.page import Results, render_markdown, render_page
     from grading.page.integrity import TABLES
@@ -136,7 +134,7 @@ def write_report(
     grades, runs, snapshots, usage = _read(store, run_groups)
     folder = store.url("reports", report_name(run_groups))
     facts = _facts(grades, runs)
-    counting = replace(counting_of(store, grades, runs, split), incomplete=incomplete, interval=interval)
+    counting = replace(counting_of(store, grades, runs, split), incomplete=incomplete)
     title = f"MLE-bench: {' and '.join(run_groups)}"
     results = Results(
         grades,

@@ -22,7 +22,13 @@ if TYPE_CHECKING:
     from storage.store import Store
 
 _STYLES = {"better": "green", "worse": "red", "mixed": "yellow"}
-_RATE_NAMES = {"any_medal": "medal", "gold_medal": "gold", "above_median": "median", "valid_submission": "valid"}
+_OUTCOMES = {
+    "any_medal": "medal",
+    "percentile": "percentile",
+    "gold_medal": "gold",
+    "above_median": "median",
+    "valid_submission": "valid",
+}
 
 
 @click.command("compare")
@@ -34,19 +40,21 @@ _RATE_NAMES = {"any_medal": "medal", "gold_medal": "gold", "above_median": "medi
 def command(a: str, b: str, everything: bool, storage: StoreOptions) -> None:
     """Compare run group B with A: changes by competition, and mean paired differences.
 
-    Seeds of a competition are averaged, then competitions are paired. The 95 % confidence intervals are Student's t on
-    the paired differences, and a bootstrap over competitions; p is corrected for the number of tests (Holm). Conditions
-    in which the groups differ are named. GROUP@EDITION selects the grades of one edition. The comparison is also
-    written to tables/comparisons, if the store can be written.
+    Seeds of a competition are averaged, then competitions are paired. Two questions have intervals (95 %) and p-values
+    of their own: would other runs of these competitions show the difference, and would competitions like these? p in
+    brackets is corrected for the number of tests of the question (Holm). Percentile is the share of human teams that a
+    run beats. Conditions in which the groups differ are named. GROUP@EDITION selects the grades of one edition. The
+    comparison is also written to tables/comparisons, if the store can be written.
     """
     from grading.conditions import unlike, unlike_grades
     from grading.statistics.compare import compare
     from storage.remote import describe_error
     from storage.tables import read_table, write_frame
+    from tasks.report import leaderboards_of
 
     store = storage.open()
     grades = [_grades(store, name) for name in (a, b)]
-    comparison = compare(*grades)
+    comparison = compare(grades[0], grades[1], leaderboards_of(*grades))
     if comparison.competitions.empty:
         raise UserError(f"{a} and {b} have no competition in common")
     try:
@@ -89,6 +97,8 @@ def _grades(store: Store, name: str) -> pd.DataFrame:
 
 
 def _show(comparison: Comparison, a: str, b: str, everything: bool) -> None:
+    from grading.statistics.compare import QUESTIONS
+
     rows: list[dict[Any, Any]] = comparison.competitions.to_dict("records")
     changes: list[tuple[Cell, ...]] = []
     for row in rows:
@@ -103,26 +113,26 @@ def _show(comparison: Comparison, a: str, b: str, everything: bool) -> None:
         show_table(("COMPETITION", "CHANGE", *figures), changes, f"{b} against {a}", right=figures)
     counts = comparison.competitions["change"].value_counts()
     click.echo(", ".join(f"{counts.get(word, 0)} {word}" for word in ("better", "worse", "mixed", "same")))
-    averages = [
-        (
-            f"{row['split']} ({row['competitions']})",
-            _RATE_NAMES[row["rate"]],
-            _points(row["mean_a"]),
-            _points(row["mean_b"]),
-            _points(row["difference"], sign=True) + _error(100 * row["sem"], 1),
-            _interval(row["ci_low"], row["ci_high"]),
-            _interval(row["bootstrap_low"], row["bootstrap_high"]),
-            "n/a" if math.isnan(row["p_corrected"]) else f"{row['p_corrected']:.3f}",
-        )
-        for row in comparison.differences[comparison.differences["rate"].isin(_RATE_NAMES)].to_dict("records")
-    ]
-    statistics = ("A", "B", "B - A", "95 % T", "BOOTSTRAP", "P")
-    show_table(("SPLIT", "RATE", *statistics), averages, f"{b} - {a}, paired over competitions, in %", right=statistics)
-    medals = comparison.differences[comparison.differences["rate"] == "any_medal"].dropna(subset="smallest")
-    if len(medals):
-        widest = medals.sort_values("competitions", kind="stable").iloc[-1]
-        smallest, split = _points(widest["smallest"]), widest["split"]
-        click.echo(f"smallest difference in medals that would be found ({split}): {smallest} points")
+    found: dict[tuple[str, str], list[dict[Any, Any]]] = {}
+    for row in comparison.differences.to_dict("records"):
+        found.setdefault((row["split"], row["rate"]), []).append(row)
+    averages = []
+    for (split, rate), questions in found.items():
+        if rate in _OUTCOMES:
+            one = questions[0]
+            means = (_points(one["mean_a"]), _points(one["mean_b"]), _points(one["difference"], sign=True))
+            tests = (text for row in questions for text in _test(row))
+            averages.append((f"{split} ({one['competitions']})", _OUTCOMES[rate], *means, *tests))
+    statistics = ("A", "B", "B - A", "THESE", "P", "LIKE THESE", "P LIKE")
+    show_table(("SPLIT", "OUTCOME", *statistics), averages, f"{b} - {a}, by competition, in %", right=statistics)
+    click.echo(
+        "THESE: 95 % interval and p-value (corrected) over other runs of these competitions; "
+        "LIKE THESE: over other competitions, too"
+    )
+    widest = max(found, key=lambda key: (found[key][0]["competitions"], key[0] == "all"))[0]
+    smallest = {row["question"]: row["smallest"] for row in found[widest, "any_medal"]}
+    words = [f"{_smallest(smallest[question])} {words}" for question, words in QUESTIONS.items()]
+    click.echo(f"smallest difference in medals that would be found ({widest}): {', '.join(words)}")
     for name, competition_ids in ((a, comparison.only_a), (b, comparison.only_b)):
         if competition_ids:
             click.echo(f"only in {name}, left out: {', '.join(competition_ids)}")
@@ -132,15 +142,21 @@ def _number(value: float) -> str:
     return "n/a" if math.isnan(value) else number(value)
 
 
-def _error(value: float, decimals: int | None = None) -> str:
-    if math.isnan(value):
-        return ""
-    return f" ± {value:.{decimals}f}" if decimals is not None else f" ± {number(value)}"
+def _error(value: float) -> str:
+    return "" if math.isnan(value) else f" ± {number(value)}"
 
 
-def _interval(low: float, high: float) -> str:
-    """Both ends in percent, or n/a once."""
-    return "n/a" if math.isnan(low) else f"{_points(low)}..{_points(high)}"
+def _test(row: dict[Any, Any]) -> tuple[str, str]:
+    """The interval and the p-values of a question; n/a if too few runs or competitions tell."""
+    if math.isnan(row["p_value"]):
+        return "n/a", "n/a"
+    interval = "n/a" if math.isnan(row["ci_low"]) else f"{_points(row['ci_low'])}..{_points(row['ci_high'])}"
+    corrected = "" if math.isnan(row["p_corrected"]) else f" ({row['p_corrected']:.3f})"
+    return interval, f"{row['p_value']:.3f}{corrected}"
+
+
+def _smallest(value: float) -> str:
+    return f"{_points(value)} points" if value <= 1 else "too few to tell"  # also for NaN
 
 
 def _points(value: float, sign: bool = False) -> str:

@@ -22,17 +22,11 @@ if TYPE_CHECKING:
 @click.argument("run_groups", type=RUN_GROUP, nargs=-1, required=True)
 @click.option(
     "--incomplete",
-    type=click.Choice(["exclude", "fail"]),
-    default="exclude",
+    type=click.Choice(["available", "exclude", "fail"]),
+    default="available",
     show_default=True,
-    help="Seeds with ungraded competitions: exclude them from the split, or count the missing ones as failures.",
-)
-@click.option(
-    "--interval",
-    type=click.Choice(["t", "bootstrap"]),
-    default="t",
-    show_default=True,
-    help="Confidence intervals: Student's t over seeds, or a bootstrap over competitions.",
+    help="What is ungraded: count the available runs of each competition, exclude seeds with ungraded runs from the "
+    "split, or count ungraded runs as failures.",
 )
 @click.option(
     "--split",
@@ -70,7 +64,6 @@ if TYPE_CHECKING:
 def command(
     run_groups: tuple[str, ...],
     incomplete: Any,
-    interval: Any,
     cutoffs: tuple[str, ...],
     out: Path | None,
     storage: StoreOptions,
@@ -100,7 +93,7 @@ def command(
         return
     if published["num_seeds"] or published["experiment_id"]:
         raise UsageError("--num-seeds and --experiment-id need --json")
-    counted = {"incomplete": incomplete, "interval": interval, "split": split}
+    counted = {"incomplete": incomplete, "split": split}
     if out is not None:
         click.echo(write_report(store, groups, **counted, cutoffs=cutoff_months, out=out))
         return

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from typing import Any
 
 import click
 
@@ -58,13 +60,12 @@ def show_results(store: Store, run_group: str) -> int:
     show_table(head, rows, f"Scores and medals of {run_group}")
     for row in rates[rates["rate"] == "any_medal"].to_dict("records"):
         if row["competitions"]:
-            error = "" if math.isnan(row["sem"]) else f" ± {_percent(row['sem'])}"
             seeds = counted(int(row["seeds"]), "seed")
             most = int(row["of"])
             part = (
                 "" if row["competitions"] >= most else f" and {row['competitions']} of {counted(most, 'competition')}"
             )
-            click.echo(f"any medal, {row['split']}: {_percent(row['mean'])}{error} over {seeds}{part}")
+            click.echo(f"any medal, {row['split']}: {_percent(row['mean'])}{_interval(row)} over {seeds}{part}")
     if len(statistics.gaps):
         click.secho(statistics.statement(), fg="yellow")
     for line in problems(runs, grades, store, run_group):
@@ -75,6 +76,12 @@ def show_results(store: Store, run_group: str) -> int:
         click.secho("The thresholds of the demo come from trained models, not from people.", dim=True)
     click.echo(f"Report: {report}")
     return 1 if crashed else 0
+
+
+def _interval(row: Mapping[Any, Any]) -> str:
+    if math.isnan(row["ci_low"]):
+        return ""
+    return f" (other runs: {100 * row['ci_low']:.1f} to {_percent(row['ci_high'])})"
 
 
 def _percent(value: float) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from common.units import elapsed
 from grading.words import KIND_WORDS
@@ -67,22 +68,33 @@ def chance(p: float) -> str:
     return DASH if math.isnan(p) else "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
+def p_values(p: float, corrected: float) -> str:
+    """Format a p-value, with the corrected one in brackets if it is another one.
+
+    >>> p_values(0.0123, 0.037), p_values(0.2, 0.2)
+    ('0.012 (0.037)', '0.200')
+    """
+    return chance(p) if p == corrected or math.isnan(corrected) else f"{chance(p)} ({chance(corrected)})"
+
+
 def span(low: float, high: float) -> str:
-    """An interval of a fraction in whole percent. Student's t may reach below 0 or above 100, where no rate can be.
+    """An interval of a fraction in percent; a dash if it is unknown.
 
-    >>> span(-0.48, 0.85), span(0.271, 0.64)
-    ('0 to 85', '27 to 64')
+    >>> span(0.0048, 0.85), span(float("nan"), float("nan"))
+    ('0.5 to 85.0', '–')
     """
-    return f"{percent(max(low, 0.0), 0)} to {percent(min(high, 1.0), 0)}"
+    return DASH if math.isnan(low) else f"{percent(low)} to {percent(high)}"
 
 
-def mean_sem(mean: float, sem: float) -> str:
-    """Format mean ± standard error in percent, as in the paper; only the mean if there is no error.
+def with_interval(rate: Mapping[Any, Any]) -> str:
+    """A row of rates as its mean with the interval over other runs, in percent.
 
-    >>> mean_sem(0.169, 0.011), mean_sem(0.5, float("nan")), mean_sem(float("nan"), float("nan"))
-    ('16.9 ± 1.1', '50.0', '–')
+    >>> with_interval({"mean": 0.16, "ci_low": 0.141, "ci_high": 0.183})
+    '16.0 [14.1, 18.3]'
     """
-    return percent(mean) if math.isnan(sem) or math.isnan(mean) else f"{percent(mean)} ± {percent(sem)}"
+    if math.isnan(rate["ci_low"]):
+        return percent(rate["mean"])
+    return f"{percent(rate['mean'])} [{percent(rate['ci_low'])}, {percent(rate['ci_high'])}]"
 
 
 def duration(seconds: float | None) -> str:

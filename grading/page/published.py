@@ -16,7 +16,6 @@ from grading.page.format import DASH
 from grading.page.results import Results
 from grading.page.sections import covered, headline
 from grading.page.view import Series, View
-from grading.statistics.aggregate import Aggregate
 from grading.statistics.series import BENCHMARK_SPLITS, by_series
 
 HEADER = ["Agent", "LLMs", "Low", "Medium", "High", "All", "Hours", "Date", "Known leakage"]
@@ -48,8 +47,9 @@ class PublishedRows:
         return "\n".join(lines) + note
 
 
-def published_rows(view: View, results: Results, aggregate: Aggregate) -> PublishedRows:
-    """The rows of all series, in the order of the published table."""
+def published_rows(view: View, results: Results) -> PublishedRows:
+    """The rows of all series, in the order of the published table. Ungraded runs count as failures, as published."""
+    aggregate = results.aggregate(incomplete="fail")
     rates, covers = headline(view, aggregate, results.split_sizes)["cells"], covered(view, results, aggregate)
     models = _models(results)
     rows, away, ran = [], [], set()
@@ -64,7 +64,12 @@ def published_rows(view: View, results: Results, aggregate: Aggregate) -> Publis
         rows.append((series, [series.label, called, *cells, _hours(runs), _date(runs), leaks]))
         seeds = min((row["seeds"] for (index, _), row in rates.items() if index == series.index), default=0)
         covers_of_series = [text for each, text in covers if each == series]
-        away.append((series, covers_of_series + deviations(runs, seeds, series.edition, results.incomplete)))
+        ungraded = sum(
+            row["missing"] for (index, split), row in rates.items() if (index, split) == (series.index, "all")
+        )
+        if ungraded:
+            covers_of_series.append(f"{counted(ungraded, 'ungraded run')}: counted as failures, as published")
+        away.append((series, covers_of_series + deviations(runs, seeds, series.edition)))
     different = unlike([_of(series, results.runs) for series in view.series])
     different += unlike_grades([part for _, part in by_series(results.grades)] if len(results.grades) else [])
     different += ["competitions"] * (len(ran) > 1)

@@ -56,9 +56,8 @@ def render_page(results: Results, title: str = TITLE, generated_at: datetime | N
         gaps=sections.gaps(view, aggregate, results.unavailable),
         headline=sections.headline(view, aggregate, results.split_sizes),
         apart=sections.apart(view, results, aggregate),
-        others=sections.other_treatment(view, results, aggregate),
-        incomplete=results.incomplete,
-        published=published_rows(view, chosen, aggregate),
+        bounded=sections.bounded(view, aggregate),
+        published=published_rows(view, chosen),
         published_header=HEADER,
         sensitive=sections.sensitive(view, results),
         rates=sections.rates(view, aggregate),
@@ -84,7 +83,6 @@ def render_page(results: Results, title: str = TITLE, generated_at: datetime | N
         times=timeline.time_table(view, results),
         cost_totals=costs[0] if costs else [],
         cost_runs=costs[1] if costs else [],
-        interval=results.interval,
         integrity=integrity_section(chosen.examined, chosen.runs),
         categories=sections.categories(view, results.aggregate("category")),
         scale=MEDAL_SCALE,
@@ -132,5 +130,7 @@ def _environment() -> Environment:
         counted=counted,
         extract=lambda name, texts: texts[name],
     )
-    environment.globals.update(mean_sem=fmt.mean_sem, span=fmt.span, signed_span=fmt.signed_span)
+    environment.globals.update(
+        with_interval=fmt.with_interval, p_values=fmt.p_values, span=fmt.span, signed_span=fmt.signed_span
+    )
     return environment

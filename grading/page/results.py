@@ -11,7 +11,7 @@ from grading.page.build import build_view
 from grading.page.view import View
 from grading.statistics.aggregate import Aggregate, rates_of
 from grading.statistics.attempts import pass_at
-from grading.statistics.counting import By, Counting, Facts, Incomplete, Planned, Uncertainty
+from grading.statistics.counting import By, Counting, Facts, Incomplete, Planned
 from grading.statistics.over_time import over_time
 
 if TYPE_CHECKING:
@@ -72,8 +72,7 @@ class Results:
     """Competition -> split: the competitions that count. By default those that were run."""
     planned: Planned = field(default_factory=dict)
     """(competition, seed) of the runs that each group planned, so that the page can say that it is not complete."""
-    incomplete: Incomplete = "exclude"
-    interval: Uncertainty = "t"
+    incomplete: Incomplete = "available"
 
     @property
     def leaking(self) -> dict[str, set[str]]:
@@ -113,7 +112,7 @@ class Results:
     @property
     def counting(self) -> Counting:
         """How the runs are counted, in every figure."""
-        return Counting(self.expected, self.facts, self.incomplete, self.interval, self.planned)
+        return Counting(self.expected, self.facts, self.incomplete, self.planned)
 
     @cached_property
     def view(self) -> View:
@@ -161,7 +160,7 @@ class Results:
     def aggregate(self, by: By = "complexity", incomplete: Incomplete | None = None) -> Aggregate:
         """The rates of these results; see `grading.statistics.aggregate.rates_of`.
 
-        `incomplete` replaces the treatment of incomplete seeds.
+        `incomplete` replaces the treatment of ungraded runs.
         """
         key = by, incomplete or self.incomplete
         if key not in self._aggregates:

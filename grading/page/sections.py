@@ -96,36 +96,42 @@ def covered(view: View, results: Results, aggregate: Aggregate) -> list[tuple[Se
 
 
 def apart(view: View, results: Results, aggregate: Aggregate) -> dict[str, Any] | None:
-    """Which series can be told apart, in the split that has the most series; None with one series.
+    """Which series can be told apart, by split; None where no pair has a competition in common.
 
-    Keys: `split`, `letters` by series index, and `pairs` (series a, series b, difference).
+    Keys: `letters` by series index and split, and `pairs` (split, outcome, better series, worse series, difference).
     """
-    if len(view.series) < 2:
-        return None
     by_split: dict[str, list[Cells]] = {}
     for cells in cells_of(results.grades, results.runs, results.counting):
         if cells.counted:
             by_split.setdefault(cells.split, []).append(cells)
-    if not by_split:
-        return None
-    split = max(by_split, key=lambda name: (len(by_split[name]), name == "all", len(by_split[name][0].competitions)))
-    # From the best to the worst, so that the letter of the best group is the first one.
-    rates = aggregate.rates[(aggregate.rates["split"] == split) & (aggregate.rates["rate"] == "any_medal")].to_dict(
-        "records"
-    )
-    means = {view.series_of(row).index: float(row["mean"]) for row in rates}
-    chosen = sorted(by_split[split], key=lambda cells: -means[view.series_of(cells.series).index])
-    if len(chosen) < 2:
-        return None
-    pairs = differences(chosen, interval=results.interval)
-    series = [view.series_of(cells.series) for cells in chosen]
-    named = {each.index: text for each, text in zip(series, letters(len(chosen), pairs), strict=True)}
-    return {"split": split, "letters": named, "pairs": [(series[each.a], series[each.b], each) for each in pairs]}
+    if repeated_by_all(list(by_split)):
+        by_split.pop("all", None)
+    of_medals = aggregate.rates[aggregate.rates["rate"] == "any_medal"].to_dict("records")
+    means = {(view.series_of(row).index, row["split"]): float(row["mean"]) for row in of_medals}
+    named: dict[tuple[int, str], str] = {}
+    pairs = []
+    widest = max(by_split, key=lambda split: max(len(cells.counted) for cells in by_split[split]), default=None)
+    for split, found in by_split.items():
+        # From the best to the worst, so that the letter of the best group is the first one.
+        chosen = sorted(found, key=lambda cells: -means[view.series_of(cells.series).index, cells.split])
+        series = [view.series_of(cells.series) for cells in chosen]
+        medals = differences([cells.outcomes("any_medal") for cells in chosen])
+        shares = differences([cells.percentiles(results.percentiles) for cells in chosen])
+        texts = letters(len(chosen), medals)
+        named |= {(each.index, split): text for each, text in zip(series, texts, strict=True) if text}
+        # Of many agents, there would be more pairs than anybody reads.
+        pairs += [
+            (split, outcome, series[each.better], series[each.worse], each.paired)
+            for outcome, measured in (("any medal", medals), ("percentile", shares))
+            for each in (measured if not view.crowded or split == widest else ())
+        ]
+    return {"letters": named, "pairs": pairs} if pairs else None
 
 
 VARIANTS = {
-    "excluded": "incomplete seeds left out",
-    "padded": "ungraded submissions counted as failures",
+    "available": "graded runs of each competition",
+    "excluded": "seeds with ungraded runs left out",
+    "padded": "ungraded runs counted as failures",
     "no leaks": "without competitions with known leaks",
     "no findings": "runs with findings counted as failures",
 }
@@ -143,22 +149,12 @@ def sensitive(view: View, results: Results) -> tuple[list[str], list[tuple[Serie
     return splits, [(view.series[index], VARIANTS[variant], cells) for (index, variant), cells in rows.items()]
 
 
-def other_treatment(view: View, results: Results, aggregate: Aggregate) -> list[tuple[Series, str, Any, Any]]:
-    """Any-medal rates that differ if incomplete seeds are treated the other way: (series, split, chosen, other)."""
-    if aggregate.gaps.empty:
-        return []
-    other = results.aggregate(incomplete="fail" if results.incomplete == "exclude" else "exclude")
-    key = [*SERIES, "split", "rate"]
-    both = aggregate.rates.merge(other.rates, on=key, suffixes=("", "_other"))
-    both = both[(both["rate"] == "any_medal") & (both["split"].isin(aggregate.gaps["split"]))]
+def bounded(view: View, aggregate: Aggregate) -> list[tuple[Series, str, dict[Any, Any]]]:
+    """Any-medal rates of which runs are missing: what is missing is bounded by all of it failing or earning a medal."""
+    missing = aggregate.rates[(aggregate.rates["rate"] == "any_medal") & (aggregate.rates["missing"] > 0)]
     if repeated_by_all(list(aggregate.rates["split"].unique())):
-        both = both[both["split"] != "all"]
-    rows = []
-    for row in both.to_dict("records"):
-        second = {"mean": row["mean_other"], "sem": row["sem_other"]}
-        if not (row["mean"] == second["mean"] or (math.isnan(row["mean"]) and math.isnan(second["mean"]))):
-            rows.append((view.series_of(row), str(row["split"]), row, second))
-    return rows
+        missing = missing[missing["split"] != "all"]
+    return [(view.series_of(row), str(row["split"]), row) for row in missing.to_dict("records")]
 
 
 def repeated_by_all(splits: Sequence[str]) -> str | None:

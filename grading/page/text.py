@@ -71,7 +71,7 @@ def render_markdown(results: Results, title: str = TITLE) -> str:
     Text from agents is escaped.
     """
     chosen, aggregate, view = results.chosen, results.aggregate(), results.view
-    lines = [f"# {escape(title)}", "", "Rates in %, mean ± standard error over seeds.", ""]
+    lines = [f"# {escape(title)}", "", "Rates in %, with 95 % intervals over other runs of these competitions.", ""]
     beaten = percentiles(view, results)
     lines += table(
         ["Agent", "Split", "Competitions", "Seeds", *RATE_NAMES.values(), "Mean percentile"],
@@ -81,7 +81,7 @@ def render_markdown(results: Results, title: str = TITLE) -> str:
                 split,
                 str(values["any_medal"]["competitions"]),
                 str(values["any_medal"]["seeds"]),
-                *(fmt.mean_sem(values[name]["mean"], values[name]["sem"]) for name in RATE_NAMES),
+                *(Markdown(fmt.with_interval(values[name])) for name in RATE_NAMES),
                 fmt.DASH if (share := beaten.get((series.index, split))) is None else f"{share:.1f}",
             ]
             for series, split, values in rates(view, aggregate)
@@ -89,7 +89,7 @@ def render_markdown(results: Results, title: str = TITLE) -> str:
     )
     over = covered(view, results, aggregate)
     lines += ["", *(f"- {escape(s.label)}, {escape(text)}" for s, text in over)] if over else []
-    lines += ["", "## Published row", "", *_published(published_rows(view, chosen, aggregate))]
+    lines += ["", "## Published row", "", *_published(published_rows(view, chosen))]
     lines += ["", aggregate.statement(), *(f"- {escape(gap)}" for gap in gaps(view, aggregate, results.unavailable))]
     models = [escape(c.id) for c in view.competitions if not c.human]
     if models:

@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from common.cleaning import clean
 from grading.page.drawing import HEIGHT, WIDTH, chart, grid
-from grading.page.format import duration, mean_sem, number
+from grading.page.format import duration, number, percent
 from grading.page.results import Results
 from grading.page.scales import score_axis
 from grading.page.sections import repeated_by_all
@@ -52,7 +52,7 @@ def time_table(view: View, results: Results) -> TimeTable | None:
         (
             view.series[index],
             clean(split),
-            [mean_sem(cells[index, split][t]["mean"], cells[index, split][t]["sem"]) for t in times],
+            [percent(cells[index, split][t]["mean"]) for t in times],
         )
         for index, split in keys
     ]

@@ -1,6 +1,6 @@
-"""Mean rates and standard errors of medals and other outcomes over seeds, by complexity split or by category.
+"""Rates of medals and other outcomes, by complexity split or by category, with their intervals.
 
-The rate of a seed is the share of the split's competitions with that outcome.
+The rate of a split is the mean over its competitions of the share of each one's counted runs with that outcome.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 
 import pandas as pd
 
+from common.units import counted
 from grading.statistics.counting import (
     EVERYTHING,
     By,
@@ -19,15 +20,15 @@ from grading.statistics.counting import (
     Counting,
     Facts,
     Incomplete,
-    Uncertainty,
     cells_of,
     never_run,
 )
-from grading.statistics.seeds import Interval, bootstrap_interval, mean, standard_error, t_interval, two_way_interval
+from grading.statistics.intervals import interval_over_competitions, interval_over_runs
+from grading.statistics.seeds import mean, standard_error
 from grading.statistics.series import BENCHMARK_SPLITS, RATES, SERIES, split_order
 
 _RATE_COLUMNS = [*SERIES, "split", "rate", "mean", "sem", "ci_low", "ci_high", "both_low", "both_high"]
-_RATE_COLUMNS += ["seeds", "competitions"]
+_RATE_COLUMNS += ["if_failed", "if_earned", "runs", "missing", "seeds", "competitions"]
 _SEED_COLUMNS = [*SERIES, "split", "seed", "rate", "value", "counted"]
 _CELL = [*SERIES, "seed", "competition_id"]
 _GAP_COLUMNS = [*SERIES, "split", "seed", "competition_id", "reason", "treatment"]
@@ -35,29 +36,31 @@ _GAP_COLUMNS = [*SERIES, "split", "seed", "competition_id", "reason", "treatment
 
 @dataclass(frozen=True)
 class Aggregate:
-    """Rates over seeds, and how they were counted.
+    """Rates, and how they were counted.
 
-    rates: one row per series (run group, agent, edition), split and rate: `mean`, `sem` and the 95 % interval
-        `ci_low`, `ci_high` as fractions, over `seeds` counted seeds and `competitions` competitions.
-        `mean` is NaN without a counted seed, `sem` and the interval with fewer than two.
-    by_seed: one row per series, split, seed and rate: its `value`, NaN where the seed was not `counted`.
-    gaps: one row per ungraded competition of a seed: `reason` "missing" (no grade) or "failed" (our grading failed,
-        so the agent's result is unknown), `treatment` "seed excluded" or "counted as failure". A planned run of a
-        competition or a seed that the series never ran has the reason "planned" and the treatment "not counted".
-    incomplete: how seeds with gaps were treated.
-    interval: what `ci_low` and `ci_high` are: Student's t over seeds, or a bootstrap over competitions.
+    rates: one row per series (run group, agent, edition), split and rate, as fractions. `mean` is over `competitions`
+        competitions, of each over its counted seeds; NaN if none counts. `ci_low` and `ci_high` are the 95 % interval
+        over other runs of these competitions, `both_low` and `both_high` that over other competitions, too. `sem` is
+        the standard error over the `seeds` counted seeds, of the rate of each; NaN with fewer than two. `runs` are
+        graded and `missing` are not; `if_failed` and `if_earned` are the mean if all that are missing had failed, or
+        had that outcome.
+    by_seed: one row per series, split, seed and rate: its `value` over the competitions that count of that seed, NaN
+        where the seed was not `counted`.
+    gaps: one row per ungraded run: `reason` "missing" (no grade) or "failed" (our grading failed, so the agent's result
+        is unknown), `treatment` "left out", "seed excluded" or "counted as failure". A planned run of a competition or
+        a seed that the series never ran has the reason "planned" and the treatment "not counted".
+    incomplete: how ungraded runs were treated.
     """
 
     rates: pd.DataFrame
     by_seed: pd.DataFrame
     gaps: pd.DataFrame
     incomplete: Incomplete
-    interval: Uncertainty = "t"
 
     def statement(self) -> str:
-        """One or two sentences that say what is incomplete, and how it was treated."""
+        """One or two sentences that say what is missing, and how it was treated."""
         if self.gaps.empty:
-            return "Every seed is complete."
+            return "Every run is graded."
         open_cells = self.gaps[self.gaps["reason"] != "planned"]
         planned = len(self.gaps.loc[self.gaps["reason"] == "planned", _CELL].drop_duplicates())
         sentences = [self._about(open_cells)] if len(open_cells) else []
@@ -67,12 +70,12 @@ class Aggregate:
         return " ".join(sentences)
 
     def _about(self, gaps: pd.DataFrame) -> str:
-        seeds = len(gaps[[*SERIES, "seed"]].drop_duplicates())
-        cells = len(gaps[_CELL].drop_duplicates())
-        what = f"{seeds} incomplete seed{'s' * (seeds != 1)} ({cells} ungraded submission{'s' * (cells != 1)})"
-        if self.incomplete == "exclude":
-            return f"{what}: left out of every split in which something is ungraded."
-        return f"{what}: ungraded submissions are counted as failures."
+        cells = gaps[[*_CELL, "reason"]].drop_duplicates()
+        failed = int((cells["reason"] == "failed").sum())
+        what = f"{counted(len(cells), 'run')} without a grade"
+        if failed:
+            what += f" ({counted(failed, 'failed grading')}: look into {'it' if failed == 1 else 'them'})"
+        return f"{what}: {_STATEMENTS[self.incomplete]}"
 
     def wide(self, rate: str = "any_medal") -> pd.DataFrame:
         """`mean` and `sem` of one rate: a row per series, columns (split, "mean" | "sem") in published order."""
@@ -88,14 +91,12 @@ def aggregate(
     *,
     expected: Mapping[str, str] | None = None,
     facts: Facts | None = None,
-    incomplete: Incomplete = "exclude",
+    incomplete: Incomplete = "available",
     by: By = "complexity",
-    interval: Uncertainty = "t",
 ) -> Aggregate:
-    """Aggregate the table `grades` (columns as in `tables/grades`) over seeds, separately for each series.
+    """Aggregate the table `grades` (columns as in `tables/grades`) separately for each series.
 
-    A seed is incomplete in a split if a competition of the split has no grade for it, or a grade with the outcome
-    "failed".
+    A run is ungraded if it has no grade, or a grade with the outcome "failed".
 
     Args:
         grades: the graded submissions.
@@ -103,16 +104,14 @@ def aggregate(
         expected: competition -> split, for the competitions that count. Default: those that the series ran, according
             to `grades` and `runs`.
         facts: complexity and category of competitions that have no grade.
-        incomplete: "exclude" leaves an incomplete seed out of that split, "fail" counts ungraded submissions as
-            failures.
+        incomplete: "available" counts the graded runs of each competition, "exclude" leaves a seed with an ungraded run
+            out of that split, and "fail" counts ungraded runs as failures.
         by: what a split is. Split "all" is low, medium and high together; with "category" it is every competition.
-        interval: "t" is Student's t over seeds, which describes another set of seeds. "bootstrap" resamples
-            competitions with the counted seeds averaged, which describes another choice of competitions.
 
     Raises:
         ValueError: `grades` lacks columns, which are named.
     """
-    return rates_of(grades, runs, Counting(expected, facts or {}, incomplete, interval), by)
+    return rates_of(grades, runs, Counting(expected, facts or {}, incomplete), by)
 
 
 def rates_of(
@@ -125,20 +124,18 @@ def rates_of(
     for cells in cells_of(grades, runs, counting, by):
         gaps += [{**cells.label, **gap, "treatment": _TREATMENTS[counting.incomplete]} for gap in cells.gaps]
         for rate in RATES:
-            per_seed = {seed: mean([cells.value(c, seed, rate) for c in cells.competitions]) for seed in cells.counted}
-            by_seed += [
-                {
-                    **cells.label,
-                    "seed": seed,
-                    "rate": rate,
-                    "value": per_seed.get(seed, math.nan),
-                    "counted": seed in per_seed,
-                }
-                for seed in cells.seeds
-            ]
-            rates.append(
-                {**cells.label, "rate": rate, **_summary(cells, rate, list(per_seed.values()), counting.interval)}
+            outcomes, seeds = cells.outcomes(rate), cells.counted_seeds
+            per_seed = {
+                seed: mean([cells.value(name, seed, rate) for name, own in cells.counted.items() if seed in own])
+                for seed in seeds
+            }
+            by_seed += (
+                {**cells.label, "seed": s, "rate": rate, "value": per_seed.get(s, math.nan), "counted": s in per_seed}
+                for s in cells.seeds
             )
+            sem = standard_error(list(per_seed.values()))
+            figures = {**_summary(list(outcomes.values())), "sem": sem, "seeds": len(seeds), **_bounds(cells, rate)}
+            rates.append({**cells.label, "rate": rate, **figures})
     for each in never_run(grades, runs, counting):
         split = counting.facts.get(each["competition_id"], {}).get(by, "unknown")
         for one in (split, "all") if by == "category" or split in BENCHMARK_SPLITS else (split,):
@@ -148,25 +145,43 @@ def rates_of(
         by_seed=pd.DataFrame(by_seed, columns=_SEED_COLUMNS),
         gaps=pd.DataFrame(gaps, columns=_GAP_COLUMNS),
         incomplete=counting.incomplete,
-        interval=counting.interval,
     )
 
 
-_TREATMENTS: dict[Incomplete, str] = {"exclude": "seed excluded", "fail": "counted as failure"}
+_TREATMENTS: dict[Incomplete, str] = {
+    "available": "left out",
+    "exclude": "seed excluded",
+    "fail": "counted as failure",
+}
+_STATEMENTS: dict[Incomplete, str] = {
+    "available": "each competition counts with its graded runs.",
+    "exclude": "a seed is left out of every split of which it lacks a run.",
+    "fail": "counted as failures.",
+}
 
 
-def _summary(cells: Cells, rate: str, per_seed: list[float], interval: Uncertainty) -> dict[str, Any]:
-    table = cells.table(rate)
-    ends = bootstrap_interval([mean(row) for row in table]) if interval == "bootstrap" else t_interval(per_seed)
-    # Of the headline only: it costs more than all other figures together.
-    both = two_way_interval(table) if rate == "any_medal" else Interval(math.nan, math.nan)
+def _summary(outcomes: list[list[float]]) -> dict[str, Any]:
+    means = [mean(runs) for runs in outcomes]
+    runs, both = interval_over_runs(outcomes), interval_over_competitions(means)
     return {
-        "mean": mean(per_seed),
-        "sem": standard_error(per_seed),
-        "ci_low": ends.low,
-        "ci_high": ends.high,
+        "mean": mean(means),
+        "ci_low": runs.low,
+        "ci_high": runs.high,
         "both_low": both.low,
         "both_high": both.high,
-        "seeds": len(per_seed),
-        "competitions": len(cells.competitions),
+        "competitions": len(means),
+    }
+
+
+def _bounds(cells: Cells, rate: str) -> dict[str, Any]:
+    """The rate of all runs, if those that are missing had failed, and if they had the outcome; and their numbers."""
+    earned = {name: sum(cells.value(name, seed, rate) for seed in cells.seeds) for name in cells.competitions}
+    graded = {name: sum((name, seed) in cells.rows for seed in cells.seeds) for name in cells.competitions}
+    runs, missing = len(cells.rows), len(cells.gaps)
+    most = len(cells.seeds)
+    return {
+        "runs": runs,
+        "missing": missing,
+        "if_failed": mean([earned[name] / most for name in cells.competitions]),
+        "if_earned": mean([(earned[name] + most - graded[name]) / most for name in cells.competitions]),
     }

@@ -33,12 +33,13 @@ def pass_at(
     """
     rows: list[dict[str, Any]] = []
     for cells in cells_of(grades, runs, counting):
-        attempts = len(cells.counted)
-        wanted = [k for k in ks or _powers(attempts) if k <= attempts]
+        most = max(map(len, cells.counted.values()), default=0)
         for rate in RATES:
-            successes = [int(sum(row)) for row in cells.table(rate)]
-            for k in wanted:
-                values = [pass_at_k(attempts, count, k) for count in successes]
+            outcomes = list(cells.outcomes(rate).values())
+            for k in ks or _powers(most):
+                values = [pass_at_k(len(runs), int(sum(runs)), k) for runs in outcomes if len(runs) >= k]
+                if not values:
+                    continue
                 interval = bootstrap_interval(values)
                 figures = {"rate": rate, "k": k, "mean": mean(values), "ci_low": interval.low, "ci_high": interval.high}
                 rows.append({**cells.label, **figures, "competitions": len(values)})
@@ -109,12 +110,7 @@ def percentile_of(cells: Cells, percentiles: Mapping[str, Sequence[float]]) -> f
 
     A run without a score counts 0. NaN without such a competition or without a counted seed.
     """
-    shares = []
-    for name in cells.competitions:
-        rows = [row for seed in cells.counted if (row := cells.rows.get((name, seed))) is not None]
-        scores = [float(row["score"]) for row in rows if row["valid_submission"] and not pd.isna(row["score"])]
-        shares.append(mean_percentile(scores, len(cells.counted), percentiles.get(name)))
-    return mean([share for share in shares if not math.isnan(share)])
+    return 100 * mean([mean(shares) for shares in cells.percentiles(percentiles).values()])
 
 
 def mean_percentile(scores: Sequence[float], attempts: int, percentiles: Sequence[float] | None) -> float:

@@ -3,32 +3,30 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
-from grading.statistics.seeds import (
-    bootstrap_interval,
-    holm,
-    mean,
-    paired_p_value,
-    smallest_difference,
-    standard_error,
-    t_interval,
-)
+from grading.statistics.counting import gives_shares, share_beaten
+from grading.statistics.differences import Outcomes, Paired, Test, correct, paired
+from grading.statistics.seeds import mean, standard_error
 from grading.statistics.series import RATES, by_split, latest_grades, split_order
 
 _COMPETITION_COLUMNS = ["competition_id", "complexity", "change", "score_a", "score_b", "score_difference", "score_sem"]
 _COMPETITION_COLUMNS += ["seeds_a", "seeds_b", *(f"{rate}_{side}" for rate in RATES for side in "ab")]
-_DIFFERENCE_COLUMNS = ["split", "rate", "mean_a", "mean_b", "difference", "sem", "ci_low", "ci_high"]
-_DIFFERENCE_COLUMNS += ["bootstrap_low", "bootstrap_high", "p_value", "p_corrected", "smallest", "competitions"]
+_DIFFERENCE_COLUMNS = ["split", "rate", "mean_a", "mean_b", "difference", "competitions", "question"]
+_DIFFERENCE_COLUMNS += ["sem", "ci_low", "ci_high", "p_value", "p_corrected", "smallest"]
 
 # Rates for which more is better. Bronze and silver are excluded, because fewer of them can mean more gold.
 _ASCENDING = ("any_medal", "gold_medal", "above_median", "valid_submission", "submission_exists")
 
-TESTED = ("any_medal", "gold_medal", "above_median", "valid_submission")
-"""The rates whose differences are tested, and for whose number the p-values are corrected."""
+PERCENTILE = "percentile"
+"""The share of teams that a run beats, beside the rates: it has more power than medals, which few runs earn."""
+TESTED = ("any_medal", "gold_medal", "above_median", "valid_submission", PERCENTILE)
+"""The outcomes whose differences are tested, and for whose number the p-values are corrected."""
+QUESTIONS = {"these": "on these competitions", "like these": "on competitions like these"}
 
 
 @dataclass(frozen=True)
@@ -37,10 +35,11 @@ class Comparison:
 
     competitions: one row per competition that both have: mean scores over seeds, their difference (B - A) with its
         standard error (Welch: variances add), rates of each, and `change`: "better", "worse", "mixed" or "same".
-    differences: one row per split and rate: means over competitions, the mean paired difference B - A with its standard
-        error, 95 % t-interval, 95 % bootstrap interval over competitions, the p-value of the paired t-test, also
-        corrected for all rows that are tested (Holm), and the smallest true difference that the test would find in 80 %
-        of repetitions.
+    differences: two rows per split and outcome: means over competitions, and the mean difference B - A with its
+        standard error, 95 % interval and p-value. The `question` is "these" (would other runs of these competitions
+        differ?) or "like these" (would competitions like these?); see `grading.statistics.differences.paired`.
+        `p_corrected` is corrected for all tests of the question in this table (Holm), `smallest` is the smallest true
+        difference that the test would find in 80 % of repetitions. What cannot be known is NaN.
     only_a, only_b: competitions that only one side has. They are left out of both tables.
     """
 
@@ -50,33 +49,43 @@ class Comparison:
     only_b: list[str]
 
 
-def compare(a: pd.DataFrame, b: pd.DataFrame) -> Comparison:
+def compare(a: pd.DataFrame, b: pd.DataFrame, leaderboards: Mapping[str, Sequence[float]] | None = None) -> Comparison:
     """Compare the grades of two series, paired by competition. Seeds of a competition are averaged first.
 
-    Failed gradings are ignored.
+    Failed gradings are ignored. `leaderboards` has points of the leaderboard by competition, for the human percentile.
     """
     sides = [table[table["outcome"] != "failed"] for table in (latest_grades(a), latest_grades(b))]
     parts = [{str(name): part for name, part in side.groupby("competition_id")} for side in sides]
     both = sorted(parts[0].keys() & parts[1].keys())
     rows = [_row(name, parts[0][name], parts[1][name]) for name in both]
     competitions = pd.DataFrame(rows, columns=_COMPETITION_COLUMNS)
-    splits = sorted(by_split(competitions), key=lambda each: split_order(each[0]))
-    differences = [_difference(split, rate, part) for split, part in splits for rate in RATES]
+    found: dict[tuple[str, str], Paired] = {}
+    for split, part in sorted(by_split(competitions), key=lambda each: split_order(each[0])):
+        chosen = [{name: side[name] for name in part["competition_id"]} for side in parts]
+        for rate in (*RATES, PERCENTILE):
+            one, two = (_outcomes(side, rate, leaderboards or {}) for side in chosen)
+            if one:
+                found[split, rate] = paired(one, two)
     # "all" repeats the only split that there is, and is then no test of its own.
-    alone = len({split for split, _ in splits} - {"all"}) == 1
-    tested = [row for row in differences if row["rate"] in TESTED and not (alone and row["split"] == "all")]
-    for row, p in zip(tested, holm([row["p_value"] for row in tested]), strict=True):
-        row["p_corrected"] = p
-    for row in differences if alone else ():
-        if row["split"] == "all":
-            same = (each for each in tested if each["rate"] == row["rate"])
-            row["p_corrected"] = next((each["p_corrected"] for each in same), math.nan)
+    alone = len({split for split, _ in found} - {"all"}) == 1
+    tested = [key for key in found if key[1] in TESTED and not (alone and key[0] == "all")]
+    found |= zip(tested, correct([found[key] for key in tested]), strict=True)
+    if alone:
+        found |= {("all", rate): found[key] for key in tested for rate in [key[1]] if ("all", rate) in found}
     return Comparison(
         competitions,
-        pd.DataFrame(differences, columns=_DIFFERENCE_COLUMNS),
+        pd.DataFrame([row for key, each in found.items() for row in _rows(*key, each)], columns=_DIFFERENCE_COLUMNS),
         sorted(parts[0].keys() - parts[1].keys()),
         sorted(parts[1].keys() - parts[0].keys()),
     )
+
+
+def _outcomes(parts: Mapping[str, pd.DataFrame], rate: str, leaderboards: Mapping[str, Sequence[float]]) -> Outcomes:
+    """The outcome of each run by competition; percentiles only where there is a leaderboard."""
+    if rate != PERCENTILE:
+        return {name: part[rate].fillna(False).astype(float).tolist() for name, part in parts.items()}
+    known = {name: points for name in parts if gives_shares(points := leaderboards.get(name, ()))}
+    return {name: [share_beaten(row, known[name]) for row in parts[name].to_dict("records")] for name in known}
 
 
 def _row(name: str, a: pd.DataFrame, b: pd.DataFrame) -> dict[str, Any]:
@@ -101,23 +110,20 @@ def _row(name: str, a: pd.DataFrame, b: pd.DataFrame) -> dict[str, Any]:
     }
 
 
-def _difference(split: str, rate: str, part: pd.DataFrame) -> dict[str, Any]:
-    before, after = (part[f"{rate}_{side}"].tolist() for side in "ab")
-    differences = [y - x for x, y in zip(before, after, strict=True)]
-    interval, bootstrap = t_interval(differences), bootstrap_interval(differences)
+def _rows(split: str, rate: str, each: Paired) -> list[dict[str, Any]]:
+    means = {"mean_a": each.a, "mean_b": each.b, "difference": each.difference, "competitions": each.competitions}
+    return [
+        {"split": split, "rate": rate, **means, "question": question, **_figures(test)}
+        for question, test in zip(QUESTIONS, (each.these, each.like_these), strict=True)
+    ]
+
+
+def _figures(test: Test) -> dict[str, float]:
     return {
-        "split": split,
-        "rate": rate,
-        "mean_a": mean(before),
-        "mean_b": mean(after),
-        "difference": mean(differences),
-        "sem": standard_error(differences),
-        "ci_low": interval.low,
-        "ci_high": interval.high,
-        "bootstrap_low": bootstrap.low,
-        "bootstrap_high": bootstrap.high,
-        "p_value": paired_p_value(differences),
-        "p_corrected": math.nan,
-        "smallest": smallest_difference(standard_error(differences), len(differences) - 1),
-        "competitions": len(differences),
+        "sem": test.sem,
+        "ci_low": test.interval.low,
+        "ci_high": test.interval.high,
+        "p_value": test.p_value,
+        "p_corrected": test.corrected,
+        "smallest": test.smallest,
     }

@@ -14,16 +14,15 @@ from typing import Any
 import pandas as pd
 
 from common.months import end_of
-from grading.statistics.attempts import mean_percentile
 from grading.statistics.correlation import correlation
-from grading.statistics.counting import EVERYTHING, Cells, Counting, Uncertainty, cells_of
+from grading.statistics.counting import EVERYTHING, Cells, Counting, cells_of
 from grading.statistics.seeds import (
     holm,
     mean,
-    mean_interval,
     paired_p_value,
     smallest_difference,
     standard_error,
+    t_interval,
     welch,
 )
 from grading.statistics.series import SERIES
@@ -61,7 +60,7 @@ def dated(
     for cells in cells_of(grades, runs, counting) if len(grades) else ():
         if cells.split == "all" or not cells.counted:  # its competitions have splits of their own
             continue
-        for name in cells.competitions:
+        for name in cells.counted:
             month = ended.get(name)
             if month is not None:
                 figures = {measure: _value(cells, name, measure, percentiles) for measure in MEASURES}
@@ -144,27 +143,22 @@ def plain_and_obfuscated(
     for (agent, edition, group, hidden), candidates in sorted(pairs.items()):
         chosen = max(candidates, key=lambda pair: (_common(*pair), pair[0].split == "all"))
         who = {"agent": agent, "edition": edition, "plain": group, "obfuscated": hidden, "split": chosen[0].split}
-        rows += (
-            {**who, "measure": measure, **_paired(*chosen, measure, percentiles, counting.interval)}
-            for measure in MEASURES
-        )
+        rows += ({**who, "measure": measure, **_paired(*chosen, measure, percentiles)} for measure in MEASURES)
     for row, corrected in zip(rows, holm([row["p_value"] for row in rows]), strict=True):
         row["p_corrected"] = corrected
     return pd.DataFrame(rows, columns=_PAIRED)
 
 
 def _common(a: Cells, b: Cells) -> int:
-    return len(set(a.competitions) & set(b.competitions))
+    return len(a.counted.keys() & b.counted.keys())
 
 
-def _paired(
-    plain: Cells, other: Cells, measure: str, percentiles: Mapping[str, Sequence[float]], kind: Uncertainty
-) -> dict[str, Any]:
-    names = sorted(set(plain.competitions) & set(other.competitions))
+def _paired(plain: Cells, other: Cells, measure: str, percentiles: Mapping[str, Sequence[float]]) -> dict[str, Any]:
+    names = sorted(plain.counted.keys() & other.counted.keys())
     values = [[_value(cells, name, measure, percentiles) for cells in (plain, other)] for name in names]
     values = [pair for pair in values if not any(map(math.isnan, pair))]
     steps = [b - a for a, b in values]
-    interval = mean_interval(steps, kind)
+    interval = t_interval(steps)
     return {
         "mean_plain": mean([a for a, _ in values]),
         "mean_obfuscated": mean([b for _, b in values]),
@@ -180,10 +174,8 @@ def _paired(
 def _value(cells: Cells, name: str, measure: str, percentiles: Mapping[str, Sequence[float]]) -> float:
     """The mean of a measure over the counted seeds of a competition, 0 to 1."""
     if measure == "any_medal":
-        return mean([cells.value(name, seed, "any_medal") for seed in cells.counted])
-    rows = [row for seed in cells.counted if (row := cells.rows.get((name, seed))) is not None]
-    scores = [float(row["score"]) for row in rows if row["valid_submission"] and not pd.isna(row["score"])]
-    return mean_percentile(scores, len(cells.counted), percentiles.get(name)) / 100
+        return mean(cells.outcomes("any_medal")[name])
+    return mean(cells.percentiles(percentiles).get(name, []))
 
 
 def _by_series(found: pd.DataFrame) -> Iterator[tuple[dict[str, str], pd.DataFrame]]:

@@ -1,24 +1,24 @@
 """Which competitions and seeds count, and what is missing of them: once, for all statistics.
 
-A seed of a split is incomplete if a competition of the split has no grade for it, or a grade with the outcome "failed"
-(our grading failed, so the agent's result is unknown). `Counting.incomplete` decides what happens then. All figures of
-a split are computed from the same cells, so that they describe the same runs.
+A run is *ungraded* if it has no grade, or a grade with the outcome "failed" (our grading failed, so the agent's result
+is unknown). `Counting.incomplete` decides what happens then. All figures of a split are computed from the same cells,
+so that they describe the same runs.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Container, Iterator, Mapping
+from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import pandas as pd
 
+from grading.medals import human_percentile
 from grading.statistics.series import BENCHMARK_SPLITS, SPLITS, by_series, latest_grades, seed_order
 
-Incomplete = Literal["exclude", "fail"]
+Incomplete = Literal["available", "exclude", "fail"]
 By = Literal["complexity", "category"]
-Uncertainty = Literal["t", "bootstrap"]
 Facts = Mapping[str, Mapping[str, str]]  # competition -> its complexity and category
 Planned = Mapping[str, Collection[tuple[str, Any]]]  # run group -> pairs of competition and seed
 
@@ -30,30 +30,26 @@ class Counting:
     expected: competition -> split, for the competitions that count. Default: those that the series ran, according to
         the tables of grades and runs.
     facts: complexity and category of competitions that have no grade.
-    incomplete: "exclude" leaves an incomplete seed out of the split, "fail" counts ungraded submissions as failures.
-    interval: "t" is Student's t over seeds, which describes another set of seeds. "bootstrap" resamples competitions
-        with the counted seeds averaged, which describes another choice of competitions.
+    incomplete: with "available", the graded runs of each competition count. "exclude" leaves a seed out of a split if
+        any of its runs in the split is ungraded. "fail" counts ungraded runs as failures, as published results do.
     planned: the runs that each run group planned, as pairs of competition and seed. With "fail", they count although
-        they were not made; with "exclude", those of competitions and seeds that were never run do not, and are named.
+        they were not made; otherwise those of competitions and seeds that were never run do not, and are named.
     """
 
     expected: Mapping[str, str] | None = None
     facts: Facts = field(default_factory=dict)
-    incomplete: Incomplete = "exclude"
-    interval: Uncertainty = "t"
+    incomplete: Incomplete = "available"
     planned: Planned = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Raise ValueError for an unknown treatment or interval."""
-        if self.incomplete not in ("exclude", "fail"):
-            raise ValueError(f"incomplete must be 'exclude' or 'fail', got {self.incomplete!r}")
-        if self.interval not in ("t", "bootstrap"):
-            raise ValueError(f"interval must be 't' or 'bootstrap', got {self.interval!r}")
+        """Raise ValueError for an unknown treatment."""
+        if self.incomplete not in get_args(Incomplete):
+            raise ValueError(f"incomplete must be one of {', '.join(get_args(Incomplete))}, got {self.incomplete!r}")
 
     def chosen(self, table: pd.DataFrame) -> pd.DataFrame:
         """The rows of the competitions that count, for figures of single runs.
 
-        Rates need all rows: a seed that was run anywhere is an incomplete seed of the competitions that it lacks.
+        Rates need all rows: a seed that was run anywhere is missing of the competitions that it lacks.
         """
         if self.expected is None or "competition_id" not in table:
             return table
@@ -61,22 +57,22 @@ class Counting:
 
 
 EVERYTHING = Counting()
-"""Count what was run, without incomplete seeds."""
+"""Count what was graded, of the competitions that were run."""
 
 
 @dataclass(frozen=True)
 class Cells:
-    """The runs of a series in one split: `competitions` x `seeds`, of which the seeds in `counted` count.
+    """The runs of a series in one split: `competitions` x `seeds`.
 
-    `rows` are the graded cells by (competition, seed). `gaps` are the others, with the reason "missing" (no grade) or
-    "failed".
+    `rows` are the graded runs by (competition, seed). `gaps` are the others, with the reason "missing" (no grade) or
+    "failed". `counted` has the seeds that count of each competition, without competitions of which none does.
     """
 
     series: dict[str, str]
     split: str
     competitions: list[str]
     seeds: list[Any]
-    counted: list[Any]
+    counted: Mapping[str, list[Any]]
     rows: Mapping[tuple[str, Any], Mapping[Any, Any]]
     gaps: list[dict[str, Any]]
 
@@ -85,14 +81,43 @@ class Cells:
         """The columns that identify the split of the series in a table."""
         return {**self.series, "split": self.split}
 
+    @property
+    def counted_seeds(self) -> list[Any]:
+        """The seeds that count of any competition."""
+        counted = set(itertools.chain.from_iterable(self.counted.values()))
+        return [seed for seed in self.seeds if seed in counted]
+
     def value(self, competition: str, seed: Any, rate: str) -> float:
         """1 if the outcome `rate` holds for a run, else 0, also if the run is not graded."""
         row = self.rows.get((competition, seed))
         return 0.0 if row is None or pd.isna(row[rate]) else float(bool(row[rate]))
 
-    def table(self, rate: str) -> list[list[float]]:
-        """The values that count: a row per competition, a column per counted seed."""
-        return [[self.value(c, seed, rate) for seed in self.counted] for c in self.competitions]
+    def outcomes(self, rate: str) -> dict[str, list[float]]:
+        """The values of `rate` that count, by competition."""
+        return {c: [self.value(c, seed, rate) for seed in seeds] for c, seeds in self.counted.items()}
+
+    def percentiles(self, leaderboards: Mapping[str, Sequence[float]]) -> dict[str, list[float]]:
+        """The share of teams that each run beats, 0 to 1, by competition; 0 without a score.
+
+        Competitions without a leaderboard in `leaderboards`, or with one that gives no direction, are left out.
+        """
+        return {
+            competition: [share_beaten(self.rows.get((competition, seed)), points) for seed in seeds]
+            for competition, seeds in self.counted.items()
+            if gives_shares(points := leaderboards.get(competition, ()))
+        }
+
+
+def gives_shares(points: Sequence[float]) -> bool:
+    """Whether points of a leaderboard tell which share of teams a score beats: equal ones give no direction."""
+    return len(points) > 1 and points[0] != points[-1]
+
+
+def share_beaten(grade: Mapping[Any, Any] | None, points: Sequence[float]) -> float:
+    """The share of a leaderboard's teams that a graded run beats, 0 to 1; 0 without a grade or a score."""
+    if grade is None or not grade["valid_submission"] or pd.isna(grade["score"]):
+        return 0.0
+    return human_percentile(float(grade["score"]), points) / 100
 
 
 def cells_of(
@@ -137,8 +162,12 @@ def _cells(
             gaps.append({"seed": seed, "competition_id": competition, "reason": "missing" if row is None else "failed"})
         else:
             rows[competition, seed] = row
-    open_seeds = {gap["seed"] for gap in gaps}
-    counted = [seed for seed in seeds if incomplete == "fail" or seed not in open_seeds]
+    if incomplete == "available":
+        by_competition = {c: [seed for seed in seeds if (c, seed) in rows] for c in competitions}
+    else:
+        incomplete_seeds = {gap["seed"] for gap in gaps} if incomplete == "exclude" else set()
+        by_competition = {c: [seed for seed in seeds if seed not in incomplete_seeds] for c in competitions}
+    counted = {competition: own for competition, own in by_competition.items() if own}
     return Cells(series, split, competitions, seeds, counted, rows, gaps)
 
 

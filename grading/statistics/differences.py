@@ -1,47 +1,42 @@
-"""Paired differences between several series, and which of them cannot be told apart."""
+"""Differences between agents, paired by competition: whether one is better, and which agents cannot be told apart.
+
+There are two questions. Is one better *on these competitions*, so that other runs would show it again? And is one
+better *on competitions like these*? Each has a test of its own.
+"""
 
 from __future__ import annotations
 
 import itertools
 import math
 import string
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from grading.statistics.counting import Cells, Uncertainty
-from grading.statistics.seeds import (
-    Interval,
-    holm,
-    mean,
-    mean_interval,
-    paired_p_value,
-    smallest_difference,
-    standard_error,
-)
+from grading.statistics.intervals import UNKNOWN, run_variance
+from grading.statistics.seeds import Interval, holm, mean, paired_p_value, smallest_difference, standard_error
 
 LEVEL = 0.05
 """Corrected p-value below which two series are told apart."""
+MIN_COMPETITIONS = 6
+"""From fewer, nothing follows about others: flipping the signs of five differences gives p = 1/16 at best."""
+
+Outcomes = Mapping[str, Sequence[float]]
+"""Competition -> outcome of each run that counts, 0 to 1."""
 
 
 @dataclass(frozen=True)
-class Difference:
-    """The difference of the rate of the series at place `b` from that at place `a`, paired by competition.
+class Test:
+    """A two-sided test of the hypothesis that a difference is 0.
 
-    Seeds of a competition are averaged first, so the standard error covers the choice of competitions and the chance in
-    the runs, but not the chance that a competition's mean over seeds hides. `p_value` is that of the paired t-test;
-    `corrected` is corrected for all pairs (Holm). `smallest` is the smallest true difference that the test would find
-    in 80 % of all repetitions. Figures are NaN with fewer than two competitions in common.
+    `corrected` is the p-value corrected for all tests of its family (Holm). `smallest` is the smallest true difference
+    that the test would find in 80 % of all repetitions. What cannot be known is NaN.
     """
 
-    a: int
-    b: int
-    difference: float
-    sem: float
-    interval: Interval
-    p_value: float
-    corrected: float
-    smallest: float
-    competitions: int
+    sem: float = math.nan
+    interval: Interval = UNKNOWN
+    p_value: float = math.nan
+    corrected: float = math.nan
+    smallest: float = math.nan
 
     @property
     def told_apart(self) -> bool:
@@ -49,38 +44,109 @@ class Difference:
         return self.corrected < LEVEL  # False for NaN
 
 
-def differences(series: Sequence[Cells], rate: str = "any_medal", interval: Uncertainty = "t") -> list[Difference]:
-    """The difference of every pair of series in one split, over the competitions that both count.
+UNTESTED = Test()
 
-    `interval` is the kind of the interval over competitions. Tests are Student's t in any case.
+
+@dataclass(frozen=True)
+class Paired:
+    """The mean difference of `b` from `a` over the `competitions` that both have; their means over these.
+
+    these: tests whether other runs of these competitions would show a difference. NaN without a second run of any.
+    like_these: tests whether competitions like these would. NaN with fewer than `MIN_COMPETITIONS`.
     """
-    means = [
-        {c: mean([cells.value(c, s, rate) for s in cells.counted]) for c in cells.competitions} for cells in series
+
+    a: float
+    b: float
+    difference: float
+    competitions: int
+    these: Test
+    like_these: Test
+
+
+def paired(a: Outcomes, b: Outcomes) -> Paired:
+    """The difference of `b` from `a`. Runs of a competition are averaged first."""
+    both = sorted(a.keys() & b.keys())
+    sides = [[side[name] for name in both] for side in (a, b)]
+    means = [[mean(runs) for runs in side] for side in sides]
+    steps = [y - x for x, y in zip(*means, strict=True)]
+    difference = mean(steps)
+    variances = [run_variance(side) for side in sides] if both else []
+    degrees = sum(each.degrees for each in variances)
+    these = _t_test(difference, math.sqrt(sum(each.variance for each in variances)), degrees) if both else UNTESTED
+    like_these = UNTESTED
+    if len(steps) >= MIN_COMPETITIONS:
+        like_these = _t_test(difference, standard_error(steps), len(steps) - 1)
+        like_these = replace(like_these, p_value=paired_p_value(steps) if any(steps) else 1.0)
+    return Paired(mean(means[0]), mean(means[1]), difference, len(both), these, like_these)
+
+
+def _t_test(difference: float, error: float, degrees: int) -> Test:
+    """Student's t-test. The interval is cut at -1 and 1. Only the error is known if it is 0 or NaN."""
+    if not error > 0 or degrees < 1:
+        return Test(sem=error)
+    from scipy.special import stdtr, stdtrit
+
+    reach = float(stdtrit(degrees, 0.975)) * error
+    interval = Interval(max(-1.0, difference - reach), min(1.0, difference + reach))
+    p_value = float(2 * stdtr(degrees, -abs(difference) / error))
+    return Test(error, interval, p_value, math.nan, smallest_difference(error, degrees))
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The difference between two series: the one at place `better` minus the one at place `worse`, at least 0."""
+
+    better: int
+    worse: int
+    paired: Paired
+
+    @property
+    def told_apart(self) -> bool:
+        """Whether competitions like these tell the two apart."""
+        return self.paired.like_these.told_apart
+
+
+def differences(series: Sequence[Outcomes]) -> list[Difference]:
+    """The difference of every pair of `series`, over all competitions that both have.
+
+    p-values of each question are corrected for all pairs (Holm). Pairs without a competition in common are left out.
+    """
+    found = []
+    for first, second in itertools.combinations(range(len(series)), 2):
+        each = paired(series[second], series[first])
+        if each.competitions:
+            swapped = each.difference < 0
+            better, worse = (second, first) if swapped else (first, second)
+            found.append((better, worse, paired(series[first], series[second]) if swapped else each))
+    corrected = correct([each for _, _, each in found])
+    return [Difference(better, worse, each) for (better, worse, _), each in zip(found, corrected, strict=True)]
+
+
+def correct(family: Sequence[Paired]) -> list[Paired]:
+    """The same differences, with the p-values of each question corrected for all of the family (Holm)."""
+    these = holm([each.these.p_value for each in family])
+    like_these = holm([each.like_these.p_value for each in family])
+    return [
+        replace(each, these=replace(each.these, corrected=p), like_these=replace(each.like_these, corrected=q))
+        for each, p, q in zip(family, these, like_these, strict=True)
     ]
-    pairs = []
-    for a, b in itertools.combinations(range(len(series)), 2):
-        both = sorted(means[a].keys() & means[b].keys()) if series[a].counted and series[b].counted else []
-        steps = [means[b][name] - means[a][name] for name in both]
-        error = standard_error(steps)
-        smallest = smallest_difference(error, len(steps) - 1)
-        p = paired_p_value(steps)
-        ends = mean_interval(steps, interval)
-        pairs.append(Difference(a, b, mean(steps), error, ends, p, math.nan, smallest, len(steps)))
-    corrected = holm([each.p_value for each in pairs])
-    return [Difference(**{**vars(each), "corrected": p}) for each, p in zip(pairs, corrected, strict=True)]
 
 
 def letters(count: int, pairs: Sequence[Difference]) -> list[str]:
     """For each of `count` series its letters: two series that share a letter cannot be told apart.
 
+    A series without a p-value against any other has none, because nothing is known of it.
+
     The groups are the maximal cliques of the graph of pairs that are not told apart ("compact letter display", Piepho
     2004). They are found by the algorithm of Bron and Kerbosch 1973 with the pivots of Tomita et al. 2006.
     """
-    near: dict[int, set[int]] = {place: set() for place in range(count)}
-    for each in pairs:
-        if not each.told_apart:
-            near[each.a].add(each.b)
-            near[each.b].add(each.a)
+    tested = [each for each in pairs if not math.isnan(each.paired.like_these.p_value)]
+    known = {place for each in tested for place in (each.better, each.worse)}
+    near = {place: known - {place} for place in known}
+    for each in tested:
+        if each.told_apart:
+            near[each.better].discard(each.worse)
+            near[each.worse].discard(each.better)
     groups: list[list[int]] = []
 
     def extend(clique: set[int], candidates: set[int], seen: set[int]) -> None:
@@ -92,7 +158,7 @@ def letters(count: int, pairs: Sequence[Difference]) -> list[str]:
             extend(clique | {place}, candidates & near[place], seen & near[place])
             candidates, seen = candidates - {place}, seen | {place}
 
-    extend(set(), set(range(count)), set())
+    extend(set(), known, set())
     names = string.ascii_lowercase
     named = [names[n % 26] * (1 + n // 26) for n in range(len(groups))]
     return [

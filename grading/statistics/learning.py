@@ -66,10 +66,10 @@ def learning(
                     key: state.at(point if axis == "seconds" else when(own[key], point), last)
                     for key, state in states.items()
                 }
-                medals = [[_medal(now.get((c, s))) for c in cells.competitions] for s in cells.counted]
+                medals = [[_medal(now.get((c, s))) for s in seeds] for c, seeds in cells.counted.items()]
                 shares = [
-                    mean([_share(now.get((c, s)), boards[c]) for s in cells.counted])
-                    for c in cells.competitions
+                    mean([_share(now.get((c, s)), boards[c]) for s in seeds])
+                    for c, seeds in cells.counted.items()
                     if c in boards
                 ]
                 figures = {"any_medal": mean([mean(row) for row in medals]), "percentile": mean(shares)}

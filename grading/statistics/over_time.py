@@ -9,8 +9,9 @@ from typing import Any
 
 import pandas as pd
 
-from grading.statistics.counting import EVERYTHING, Cells, Counting, Uncertainty, cells_of
-from grading.statistics.seeds import bootstrap_interval, mean, standard_error, t_interval
+from grading.statistics.counting import EVERYTHING, Cells, Counting, cells_of
+from grading.statistics.intervals import interval_over_runs
+from grading.statistics.seeds import mean, standard_error
 from grading.statistics.series import SERIES
 
 OVER_TIME_RATES = ("any_medal", "gold_medal", "silver_medal", "bronze_medal", "above_median", "valid_submission")
@@ -54,7 +55,7 @@ def over_time(
             any of the rates. Without an edition it is that of the run. Series without snapshots
             are left out.
         runs: the table of runs, with the durations. A run whose duration is unknown ends at the last moment.
-        counting: which seeds and competitions count, and the kind of the interval.
+        counting: which runs count.
         at: moments in seconds; by default `moments` until the end of the longest run.
     """
     if snapshots.empty or grades.empty:
@@ -71,19 +72,26 @@ def over_time(
         for moment in times:
             for rate in rates:
                 now = {key: state.value(rate, moment, moment == times[-1]) for key, state in states.items()}
-                table = [[now.get((c, s), 0.0) for c in cells.competitions] for s in cells.counted]
-                rows.append({**cells.label, "rate": rate, "at_seconds": moment, **_summary(table, counting.interval)})
+                rows.append({**cells.label, "rate": rate, "at_seconds": moment, **_summary(cells, now)})
     return pd.DataFrame(rows, columns=_COLUMNS)
 
 
-def _summary(table: list[list[float]], kind: Uncertainty) -> dict[str, Any]:
-    """Statistics of rows, one per seed, with a column for each competition."""
-    per_seed = [mean(row) for row in table]
-    by_competition = [mean(column) for column in zip(*table, strict=True)]
-    interval = bootstrap_interval(by_competition) if kind == "bootstrap" else t_interval(per_seed)
-    ends = {"ci_low": interval.low, "ci_high": interval.high}
-    centre = {"mean": mean(per_seed), "sem": standard_error(per_seed)}
-    return {**centre, **ends, "seeds": len(table), "competitions": len(table[0])}
+def _summary(cells: Cells, now: Mapping[tuple[str, Any], float]) -> dict[str, Any]:
+    """Statistics of the outcomes `now` by competition and seed; 0 where there is none."""
+    outcomes = [[now.get((c, seed), 0.0) for seed in seeds] for c, seeds in cells.counted.items()]
+    per_seed = [
+        mean([now.get((c, seed), 0.0) for c, seeds in cells.counted.items() if seed in seeds])
+        for seed in cells.counted_seeds
+    ]
+    interval = interval_over_runs(outcomes)
+    return {
+        "mean": mean([mean(runs) for runs in outcomes]),
+        "sem": standard_error(per_seed),
+        "ci_low": interval.low,
+        "ci_high": interval.high,
+        "seeds": len(per_seed),
+        "competitions": len(outcomes),
+    }
 
 
 @dataclass(frozen=True)

@@ -137,37 +137,6 @@ def bootstrap_interval(values: Sequence[float], level: float = 0.95, draws: int 
     return Interval(float(low), float(high))
 
 
-def two_way_interval(
-    cells: Sequence[Sequence[float]], level: float = 0.95, draws: int = 10_000, seed: int = 0
-) -> Interval:
-    """Percentile bootstrap interval of the mean of a table, resampling its rows and its columns independently.
-
-    `cells` has a row per competition and a column per seed. The interval describes another set of seeds on another
-    choice of competitions. It is the "pigeonhole bootstrap" of Owen 2007 (The pigeonhole bootstrap, Annals of Applied
-    Statistics 1(2)), which is conservative: it never understates the variance of the mean. With one seed it is the
-    bootstrap over competitions. The order of rows and columns does not matter. Both ends are NaN for fewer than two
-    cells, and if a value is not finite.
-    """
-    import numpy as np
-
-    table = np.asarray(cells, dtype=float)
-    if table.ndim != 2 or table.size < 2 or not np.isfinite(table).all():
-        return Interval(math.nan, math.nan)
-    table = table[:, np.lexsort(np.sort(table, axis=0))]  # first by what is in a column, whatever the order of rows
-    table = table[np.lexsort(table.T[::-1])]
-    if table.min() == table.max():
-        return Interval(float(table[0, 0]), float(table[0, 0]))
-    by_row, by_column = _weights(len(table), draws, seed), _weights(table.shape[1], draws, seed + 1)
-    means = ((by_row @ table) * by_column).sum(axis=1)
-    low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
-    return Interval(float(low), float(high))
-
-
-def mean_interval(values: Sequence[float], kind: str) -> Interval:
-    """The interval of the mean of `values` by Student's t, or with the kind "bootstrap", by `bootstrap_interval`."""
-    return bootstrap_interval(values) if kind == "bootstrap" else t_interval(values)
-
-
 @lru_cache(maxsize=16)  # a report needs the same few sizes thousands of times
 def _weights(size: int, draws: int, seed: int) -> Any:
     """The share of each of `size` values in each of `draws` resamples; shape (draws, size)."""

@@ -9,10 +9,10 @@ from typing import Any
 import pandas as pd
 
 from grading.statistics.counting import Counting, cells_of
-from grading.statistics.seeds import mean, standard_error
+from grading.statistics.seeds import mean
 from grading.statistics.series import RATES, SERIES, by_series
 
-COLUMNS = [*SERIES, "variant", "split", "mean", "sem", "seeds", "competitions"]
+COLUMNS = [*SERIES, "variant", "split", "mean", "seeds", "competitions"]
 
 
 def sensitivity(
@@ -24,9 +24,10 @@ def sensitivity(
 ) -> pd.DataFrame:
     """Any-medal rates by series, variant and split. Editions are series of their own, and are compared by the reader.
 
-    Variants: `excluded` leaves incomplete seeds out, `padded` counts what is ungraded as a failure, `no leaks` leaves
-    out competitions with known leaks, and `no findings` counts runs with an examination finding as failures. The last
-    two treat incomplete seeds as `counting` says.
+    Variants: `available` counts the graded runs of each competition, `excluded` leaves seeds with ungraded runs out,
+    `padded` counts what is ungraded as a failure, `no leaks` leaves out competitions with known leaks, and
+    `no findings` counts runs with an examination finding as failures. The last two treat ungraded runs as `counting`
+    says.
 
     Args:
         grades: the graded submissions.
@@ -46,9 +47,9 @@ def sensitivity(
             if table.empty:
                 continue
             for cells in cells_of(table, ran, how):
-                per_seed = [mean([cells.value(c, s, "any_medal") for c in cells.competitions]) for s in cells.counted]
-                figures = {"mean": mean(per_seed), "sem": standard_error(per_seed), "seeds": len(per_seed)}
-                rows.append({**cells.label, "variant": variant, **figures, "competitions": len(cells.competitions)})
+                outcomes = cells.outcomes("any_medal")
+                figures = {"mean": mean([mean(runs) for runs in outcomes.values()]), "seeds": len(cells.counted_seeds)}
+                rows.append({**cells.label, "variant": variant, **figures, "competitions": len(outcomes)})
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
@@ -59,6 +60,7 @@ def _variants(
     leaking: Collection[str],
     findings: Collection[tuple[str, str]],
 ) -> Iterator[tuple[str, pd.DataFrame, pd.DataFrame | None, Counting]]:
+    yield "available", grades, runs, replace(counting, incomplete="available")
     yield "excluded", grades, runs, replace(counting, incomplete="exclude")
     yield "padded", grades, runs, replace(counting, incomplete="fail")
     known = set(leaking)

@@ -50,6 +50,6 @@ def validation_counts(
                 counts: Mapping[tuple[str, Any], int] = {
                     key: sum(at <= ends[key] for at in checked.get(run, ())) for key, run in keys.items()
                 }
-                figure = mean([mean([float(counts.get((c, s), 0)) for s in cells.counted]) for c in cells.competitions])
+                figure = mean([mean([float(counts.get((c, s), 0)) for s in own]) for c, own in cells.counted.items()])
                 rows.append({**cells.label, "axis": axis, "at": point, "validations": figure})
     return pd.DataFrame(rows, columns=_COLUMNS)

@@ -86,7 +86,7 @@ def _rates(series: Series) -> list[dict[str, Any]]:
             uncertainty["standard_error"] = {"value": float(row["sem"]), "method": "over seeds"}
         if not math.isnan(row["ci_low"]):
             interval = {"lower": float(row["ci_low"]), "upper": float(row["ci_high"]), "confidence_level": 0.95}
-            uncertainty["confidence_interval"] = {**interval, "method": "Student's t over seeds"}
+            uncertainty["confidence_interval"] = {**interval, "method": "over other runs of the same competitions"}
         results.append(
             {
                 "evaluation_result_id": f"{row['rate']}/{split}",

@@ -30,7 +30,9 @@ def test_a_page_and_its_summary_compute_what_both_show_once(monkeypatch: pytest.
     shown = Results(GRADES, RUNS, snapshots(("cactus", 1, 1.0, 0.9)), thresholds=THRESHOLDS)
     render_page(shown)
     render_markdown(shown)
-    assert calls == {"build_view": 1, "pass_at": 1, "over_time": 1, "rates_of": 2}, "by complexity and by category"
+    assert calls == {"build_view": 1, "pass_at": 1, "over_time": 1, "rates_of": 3}, (
+        "by complexity, by category and padded"
+    )
 
 
 def test_results_that_are_counted_otherwise_are_computed_anew() -> None:
@@ -53,11 +55,11 @@ def test_the_published_row_names_the_models_that_the_agents_runs_called() -> Non
         + [{"run_group": "another", "run_id": names["one"], "model": "of another group"}]
     )
     shown = Results(grades, runs, usage=usage)
-    rows = published_rows(shown.view, shown, shown.aggregate()).rows
+    rows = published_rows(shown.view, shown).rows
     assert {series.agent: cells[1] for series, cells in rows} == {
         "one": "large, small",
         "two": "<b>other</b>",
         "none": "–",
     }
-    without = published_rows(shown.view, replace(shown, usage=None), shown.aggregate()).rows
+    without = published_rows(shown.view, replace(shown, usage=None)).rows
     assert {cells[1] for _, cells in without} == {"–"}

@@ -6,14 +6,14 @@ import pandas as pd
 import pytest
 
 from grading.page import medal_table
-from grading.page.format import duration, mean_sem, number
+from grading.page.format import duration, number
 from tests.grading.page.pages import GRADES, RUNS, THRESHOLDS, graded, markdown, page
 
 
 def test_the_markdown_summary_has_rates_matrix_and_failures() -> None:
     text = markdown(GRADES, RUNS, thresholds=THRESHOLDS, title="Results")
     assert text.startswith("# Results\n")
-    assert "| 75.0 ± 25.0 |" in text
+    assert "| 75.0 [19.4, 99.4] |" in text
     assert "| cactus | G | B |\n| diabetes | S | × |" in text
     assert "- diabetes, baseline, seed 2: time limit reached, invalid submission: the column id is missing" in text
     assert "trained models instead of human teams: diabetes" in text
@@ -63,10 +63,6 @@ def test_numbers_are_short(value: float | None, text: str) -> None:
 )
 def test_durations_have_two_units(seconds: float | None, text: str) -> None:
     assert duration(seconds) == text
-
-
-def test_mean_without_standard_error() -> None:
-    assert mean_sem(0.5, math.nan) == "50.0"
 
 
 def test_leaks_that_the_edition_leaves_open_are_named() -> None:

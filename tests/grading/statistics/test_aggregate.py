@@ -69,7 +69,7 @@ def test_one_seed_has_no_standard_error() -> None:
     row = rate(aggregate(pd.DataFrame([grade("a", 1, "gold")])), "low")
     assert row["mean"] == 1
     assert math.isnan(row["sem"])
-    assert math.isnan(row["ci_low"])
+    assert (row["ci_low"], row["ci_high"]) == (pytest.approx(0.025), 1), "one success tells little"
 
 
 def test_seeds_are_told_by_their_number_not_by_position() -> None:
@@ -99,6 +99,14 @@ INCOMPLETE = pd.DataFrame(
 )
 
 
+def test_each_competition_counts_with_its_graded_runs_and_what_is_missing_is_bounded() -> None:
+    grades = pd.DataFrame([*(grade("a", s, "gold") for s in (1, 2, 3)), grade("b", 1), grade("b", 2, "gold")])
+    row = rate(aggregate(grades), "low")
+    assert row["mean"] == pytest.approx((1 + 1 / 2) / 2)
+    assert (row["runs"], row["missing"], row["seeds"], row["competitions"]) == (5, 1, 3, 2)
+    assert (row["if_failed"], row["if_earned"]) == pytest.approx(((1 + 1 / 3) / 2, (1 + 2 / 3) / 2))
+
+
 def test_incomplete_seeds_are_excluded_from_the_splits_where_they_lack_something() -> None:
     found = aggregate(INCOMPLETE, incomplete="exclude")
     assert (rate(found, "low")["mean"], rate(found, "low")["seeds"]) == (1, 2)
@@ -118,7 +126,11 @@ def test_incomplete_seeds_can_be_counted_as_failures() -> None:
 
 @pytest.mark.parametrize(
     ("incomplete", "treatment", "words"),
-    [("exclude", "seed excluded", "left out"), ("fail", "counted as failure", "counted as failures")],
+    [
+        ("available", "left out", "each competition counts with its graded runs"),
+        ("exclude", "seed excluded", "a seed is left out"),
+        ("fail", "counted as failure", "counted as failures"),
+    ],
 )
 def test_the_result_states_what_was_incomplete_and_how_it_was_treated(
     incomplete: Incomplete, treatment: str, words: str
@@ -127,12 +139,11 @@ def test_the_result_states_what_was_incomplete_and_how_it_was_treated(
     low = found.gaps[found.gaps["split"] == "low"].iloc[0]
     assert (low["seed"], low["competition_id"], low["reason"], low["treatment"]) == (3, "b", "missing", treatment)
     assert found.incomplete == incomplete
-    assert "1 incomplete seed (1 ungraded submission)" in found.statement()
-    assert words in found.statement()
+    assert found.statement().startswith(f"1 run without a grade: {words}")
 
 
 def test_complete_seeds_are_stated_too() -> None:
-    assert aggregate(INCOMPLETE[INCOMPLETE["seed"] < 3]).statement() == "Every seed is complete."
+    assert aggregate(INCOMPLETE[INCOMPLETE["seed"] < 3]).statement() == "Every run is graded."
 
 
 def test_a_failure_of_the_grader_is_never_booked_as_the_agents() -> None:
@@ -140,12 +151,15 @@ def test_a_failure_of_the_grader_is_never_booked_as_the_agents() -> None:
     found = aggregate(grades)
     assert (rate(found, "low")["mean"], rate(found, "low")["seeds"]) == (1, 1)
     assert found.gaps["reason"].unique().tolist() == ["failed"]
+    assert "1 run without a grade (1 failed grading: look into it)" in found.statement()
 
 
 def test_expected_competitions_that_nobody_graded_are_gaps() -> None:
     expected = {"a": "low", "b": "low"}
     grades = pd.DataFrame([grade("a", 1, "gold"), grade("z", 1, "gold")])
-    assert rate(aggregate(grades, expected=expected), "low")["seeds"] == 0
+    row = rate(aggregate(grades, expected=expected), "low")
+    assert (row["mean"], row["competitions"], row["missing"], row["if_failed"]) == (1, 1, 1, 0.5)
+    assert rate(aggregate(grades, expected=expected, incomplete="exclude"), "low")["seeds"] == 0
     padded = rate(aggregate(grades, expected=expected, incomplete="fail"), "low")
     assert (padded["mean"], padded["competitions"]) == (0.5, 2)  # z was not asked for
 
@@ -162,21 +176,23 @@ def test_a_seed_whose_runs_were_never_graded_is_known_from_the_runs() -> None:
 RAN = ["run_group", "run_id", "competition_id", "seed", "agent", "edition"]
 
 
-@pytest.mark.parametrize("incomplete", ["exclude", "fail"])
+@pytest.mark.parametrize("incomplete", ["available", "exclude", "fail"])
 def test_a_competition_of_which_no_run_was_graded_counts_in_its_split(incomplete: Incomplete) -> None:
     grades = pd.DataFrame([grade("a", seed, "gold") for seed in (1, 2)])
     runs = pd.DataFrame([grade(c, seed) for c in "ab" for seed in (1, 2)])[RAN]
     facts = {"b": {"complexity": "low", "category": "Image"}}
     found = aggregate(grades, runs, facts=facts, incomplete=incomplete)
     row = rate(found, "low")
-    assert (row["competitions"], row["seeds"]) == (2, 2 if incomplete == "fail" else 0)
+    counted = {"available": (1, 2), "exclude": (0, 0), "fail": (2, 2)}
+    assert (row["competitions"], row["seeds"]) == counted[incomplete]
+    assert (row["runs"], row["missing"], row["if_failed"]) == (2, 2, 0.5)
     if incomplete == "fail":
         assert row["mean"] == 0.5
     low = found.gaps[found.gaps["split"] == "low"]
     assert list(zip(low["competition_id"], low["seed"], strict=True)) == [("b", 1), ("b", 2)]
-    assert "2 incomplete seeds (2 ungraded submissions)" in found.statement()
+    assert "2 runs without a grade" in found.statement()
     categories = aggregate(grades, runs, facts=facts, incomplete=incomplete, by="category")
-    assert rate(categories, "Image")["competitions"] == 1
+    assert rate(categories, "Image")["missing"] == 2
     assert "unknown" in set(aggregate(grades, runs).rates["split"]), "without facts it still does not vanish"
 
 
@@ -186,7 +202,7 @@ def test_a_run_that_was_not_graded_as_another_edition_is_a_gap_there() -> None:
     grades = pd.DataFrame([*v1, {**v1[0], "edition": "v2"}])
     found = aggregate(grades, runs)
     assert rate(found, "low", edition="v1")["seeds"] == 1
-    assert rate(found, "low", edition="v2")["seeds"] == 0
+    assert rate(found, "low", edition="v2")["missing"] == 1
     assert set(found.gaps["edition"]) == {"v2"}
 
 
@@ -250,5 +266,5 @@ def test_a_table_without_the_needed_columns_is_refused_by_name() -> None:
 
 
 def test_an_unknown_treatment_is_refused() -> None:
-    with pytest.raises(ValueError, match="'exclude' or 'fail'"):
+    with pytest.raises(ValueError, match="one of available, exclude, fail"):
         aggregate(INCOMPLETE, incomplete=cast("Any", "ignore"))

@@ -59,11 +59,13 @@ def test_results_that_fall_with_the_date_correlate_with_it() -> None:
     assert rows["any_medal"]["pearson_p"] == pytest.approx(want.pvalue)
 
 
-def test_an_invalid_run_counts_0_and_an_incomplete_seed_not_at_all() -> None:
+def test_an_invalid_run_counts_0_and_an_ungraded_one_as_chosen() -> None:
     grades, runs = tables(group("g", {"a": 0.9, "b": None}))
     assert dated(grades, runs, EVERYTHING, ENDED, POINTS)["percentile"].tolist() == pytest.approx([0.9, 0.0])
     more = pd.concat([grades, pd.DataFrame([graded("a", 1, 0.1, group="g", agent="aide")])])
-    assert dated(more, runs, EVERYTHING, ENDED, POINTS)["percentile"].tolist() == pytest.approx([0.9, 0.0])
+    assert dated(more, runs, EVERYTHING, ENDED, POINTS)["percentile"].tolist() == pytest.approx([0.5, 0.0])
+    complete = dated(more, runs, Counting(incomplete="exclude"), ENDED, POINTS)["percentile"]
+    assert complete.tolist() == pytest.approx([0.9, 0.0])
     padded = dated(more, runs, Counting(incomplete="fail"), ENDED, POINTS)["percentile"]
     assert padded.tolist() == pytest.approx([0.5, 0.0])
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import string
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,62 +14,108 @@ import pytest
 from scipy import stats
 
 from grading.conditions import deviations, unlike, unlike_grades
-from grading.statistics.counting import Cells, Counting, cells_of
-from grading.statistics.differences import Difference, differences, letters
-from grading.statistics.seeds import Interval, holm, smallest_difference
+from grading.statistics.counting import Counting
+from grading.statistics.differences import UNTESTED, Difference, Paired, differences, letters, paired
+from grading.statistics.seeds import holm, smallest_difference
 from grading.statistics.sensitivity import sensitivity
 from tests.grading.statistics.rows import grade
 
 
-def series(agent: str, medals: list[int]) -> Cells:
-    """A series with one seed: the competitions in which it earned a medal."""
-    rows = [grade(f"c{n:02}", 0, "gold" if n in medals else None, agent=agent) for n in range(20)]
-    (low, _) = cells_of(pd.DataFrame(rows))
-    return low
+def agent(medals: list[int], runs: int = 1, competitions: int = 20) -> dict[str, list[float]]:
+    """The outcomes of an agent that earns a medal in every run of some competitions, and in no other run."""
+    return {f"c{n:02}": [float(n in medals)] * runs for n in range(competitions)}
+
+
+def pair_of(better: int, worse: int, corrected: float) -> Difference:
+    """A difference of two agents with this corrected p-value."""
+    test = replace(UNTESTED, p_value=corrected / 3, corrected=corrected)
+    return Difference(better, worse, Paired(0.2, 0.0, 0.2, 20, UNTESTED, test))
 
 
 class TestDifferences:
     def test_agents_that_share_a_letter_cannot_be_told_apart(self) -> None:
-        agents = [series("a", []), series("b", [*range(3)]), series("c", [*range(18)])]
-        found = differences(agents)
-        assert [each.told_apart for each in found] == [False, True, True]
-        assert letters(3, found) == ["a", "a", "b"]
+        found = differences([agent([*range(18)]), agent([*range(3)]), agent([])])
+        assert [(each.better, each.worse, each.told_apart) for each in found] == [
+            (0, 1, True),
+            (0, 2, True),
+            (1, 2, False),
+        ]
+        assert letters(3, found) == ["a", "b", "b"]
+
+    def test_it_is_the_better_one_minus_the_worse_one(self) -> None:
+        (found,) = differences([agent([]), agent([*range(5)])])
+        assert (found.better, found.worse, found.paired.difference) == (1, 0, 0.25)
 
     def test_all_medals_and_none_are_told_apart(self) -> None:
-        (found,) = differences([series("a", []), series("b", [*range(20)])])
+        (found,) = differences([agent([]), agent([*range(20)])])
         assert found.told_apart
-        assert math.isnan(found.smallest), "equal differences do not say what could be found"
+        assert math.isnan(found.paired.like_these.smallest), "equal differences do not say what could be found"
+
+    def test_two_that_are_equal_everywhere_are_not_told_apart(self) -> None:
+        found = differences([agent([]), agent([])])
+        assert found[0].paired.like_these.p_value == 1
+        assert letters(2, found) == ["a", "a"]
 
     def test_thirty_agents_that_are_all_alike_are_one_group(self) -> None:
         """There are 2^30 subsets of them."""
-        assert letters(30, []) == [*map(str, string.ascii_lowercase), "aa", "bb", "cc", "dd"]
-        pairs = itertools.combinations(range(30), 2)
-        alike = [Difference(a, b, 0.0, 0.1, Interval(0, 0), 1.0, 1.0, 0.3, 20) for a, b in pairs]
-        assert letters(30, alike) == ["a"] * 30
+        pairs = [*itertools.combinations(range(30), 2)]
+        apart = letters(30, [pair_of(a, b, 0.001) for a, b in pairs])
+        assert apart == [*map(str, string.ascii_lowercase), "aa", "bb", "cc", "dd"]
+        assert letters(30, [pair_of(a, b, 1.0) for a, b in pairs]) == ["a"] * 30
 
     def test_each_pair_is_a_paired_test_corrected_for_all(self) -> None:
-        a, b, c = series("a", []), series("b", [*range(4)]), series("c", [*range(18)])
-        first = differences([a, b])[0]
+        a, b, c = agent([]), agent([*range(4)]), agent([*range(18)])
+        first = differences([a, b])[0].paired.like_these
         before, after = np.zeros(20), np.array([1.0] * 4 + [0.0] * 16)
         assert first.p_value == pytest.approx(stats.ttest_rel(after, before).pvalue)
         assert first.corrected == first.p_value, "one comparison needs no correction"
-        found = differences([a, b, c])
-        assert [each.corrected for each in found] == holm([each.p_value for each in found])
-        assert any(each.corrected > each.p_value for each in found)
+        for question in ("these", "like_these"):
+            found = [getattr(each.paired, question) for each in differences([c, b, a])]
+            assert [each.corrected for each in found] == pytest.approx(
+                holm([each.p_value for each in found]), nan_ok=True
+            )
         assert first.smallest == pytest.approx(first.sem * (stats.t.ppf(0.975, 19) + stats.t.ppf(0.8, 19)))
+        ends = stats.ttest_rel(after, before).confidence_interval()
+        assert (first.interval.low, first.interval.high) == pytest.approx((ends.low, ends.high))
+
+    def test_each_pair_has_all_competitions_that_both_have(self) -> None:
+        """The third agent ran six of them, which must not take the others from the first two."""
+        found = differences([agent([*range(18)]), agent([*range(3)]), agent([0], competitions=6)])
+        assert [each.paired.competitions for each in found] == [20, 6, 6]
+        assert found[0].told_apart
+
+    def test_other_runs_of_these_competitions_are_another_question(self) -> None:
+        """Six runs of three competitions, all of one agent and none of the other earned a medal."""
+        (found,) = differences([agent([0, 1, 2], runs=2, competitions=3), agent([], runs=2, competitions=3)])
+        assert found.paired.these.p_value < 0.05
+        assert math.isnan(found.paired.like_these.p_value), "three competitions tell nothing about others"
+        assert found.paired.these.interval.high == 1
+        assert letters(2, [found]) == ["", ""]
+
+    def test_single_runs_do_not_say_what_other_runs_would_give(self) -> None:
+        (found,) = differences([agent([*range(18)]), agent([])])
+        assert math.isnan(found.paired.these.p_value)
+
+    def test_the_test_over_runs_is_near_that_of_permuted_runs(self) -> None:
+        """If the agents are equal, every assignment of the runs of a competition to them is as likely."""
+        generator = np.random.default_rng(2)
+        chances = generator.beta(0.4, 0.6, 22)
+        a, b = (generator.binomial(1, np.minimum(1, chances + shift), (4, 22)).T.astype(float) for shift in (0, 0.15))
+        test = paired(*({str(n): runs.tolist() for n, runs in enumerate(side)} for side in (a, b))).these
+        observed, together = abs((b - a).mean()), np.concatenate([a, b], axis=1)
+        shuffled = generator.permuted(np.broadcast_to(together, (20_000, *together.shape)), axis=2)
+        permuted = np.abs((shuffled[:, :, 4:] - shuffled[:, :, :4]).mean(axis=(1, 2)))
+        assert test.p_value == pytest.approx(np.mean(permuted >= observed - 1e-12), abs=0.02)
 
     def test_overlapping_groups(self) -> None:
         """The middle one cannot be told from either end, and the ends can be told apart."""
-        far = Difference(0, 2, 0.5, 0.1, Interval(0.3, 0.7), 0.001, 0.003, 0.3, 20)
-        near = [Difference(a, b, 0.2, 0.1, Interval(0, 0.4), 0.06, 0.12, 0.3, 20) for a, b in ((0, 1), (1, 2))]
-        assert letters(3, [far, *near]) == ["a", "a b", "b"]
+        pairs = [pair_of(0, 2, 0.003), pair_of(0, 1, 0.12), pair_of(1, 2, 0.12)]
+        assert letters(3, pairs) == ["a", "a b", "b"]
 
     def test_nothing_in_common_is_no_difference(self) -> None:
-        rows = pd.DataFrame([grade("x", 0, "gold", agent="x")])
-        (other, _) = cells_of(rows)
-        (found,) = differences([series("a", []), other])
-        assert math.isnan(found.corrected)
-        assert not found.told_apart
+        found = differences([agent([]), {"x": [1.0]}])
+        assert found == []
+        assert letters(2, found) == ["", ""]
         assert math.isnan(smallest_difference(math.nan, 3))
 
 
@@ -88,7 +135,13 @@ class TestSensitivity:
         return {row["variant"]: (row["mean"], row["seeds"]) for row in low.to_dict("records")}
 
     def test_each_row_decides_one_thing_differently(self) -> None:
-        assert self.rates() == {"excluded": (1, 1), "padded": (0.75, 2), "no leaks": (1, 1), "no findings": (0.5, 1)}
+        assert self.rates() == {
+            "available": (1, 2),
+            "excluded": (1, 1),
+            "padded": (0.75, 2),
+            "no leaks": (1, 1),
+            "no findings": (0.5, 2),
+        }
 
     def test_padding_applies_to_the_other_rows_as_chosen(self) -> None:
         assert self.rates(incomplete="fail")["no leaks"] == (0.5, 2)
@@ -108,32 +161,32 @@ class TestConditions:
     )
 
     def test_the_published_ones_are_no_deviation(self) -> None:
-        assert deviations(self.PUBLISHED, 3, "v1", "fail") == []
+        assert deviations(self.PUBLISHED, 3, "v1") == []
 
     def test_a_limit_of_440g_is_as_published(self) -> None:
         """Docker counts in powers of two, vendors of machines in powers of ten."""
-        assert deviations(self.PUBLISHED.assign(memory_bytes=440 << 30), 3, "v1", "fail") == []
-        assert deviations(self.PUBLISHED.assign(memory_bytes=400 * 10**9), 3, "v1", "fail") != []
+        assert deviations(self.PUBLISHED.assign(memory_bytes=440 << 30), 3, "v1") == []
+        assert deviations(self.PUBLISHED.assign(memory_bytes=400 * 10**9), 3, "v1") != []
 
     def test_every_other_one_is_named(self) -> None:
         other = self.PUBLISHED.assign(time_limit_seconds=360000.0, cpus=8, memory_bytes=64 << 30, gpus=0, hardware="x")
-        found = deviations(other, 1, "v2", "exclude")
-        for part in ("100 h", "processors: 8", "memory: 69 GB", "GPUs: 0", "seeds: 1", "edition: v2", "padding"):
+        found = deviations(other, 1, "v2")
+        for part in ("100 h", "processors: 8", "memory: 69 GB", "GPUs: 0", "seeds: 1", "edition: v2"):
             assert any(part in each for each in found), part
 
     def test_what_was_not_recorded_is_a_deviation(self) -> None:
-        assert sum("not recorded" in each for each in deviations(pd.DataFrame(), 3, "v1", "fail")) == 4
+        assert sum("not recorded" in each for each in deviations(pd.DataFrame(), 3, "v1")) == 4
 
     @pytest.mark.parametrize("board", ["NVIDIA A100-SXM4-40GB", "NVIDIA A10G", "NVIDIA H100"])
     def test_only_an_a10_is_an_a10(self, board: str) -> None:
         other = self.PUBLISHED.assign(hardware=f"Linux, 36 cores, {board}")
-        assert deviations(other, 3, "v1", "fail") == ["GPUs: 1, no A10 recorded (published: one A10)"]
-        mixed = deviations(pd.concat([self.PUBLISHED, other]), 3, "v1", "fail")
+        assert deviations(other, 3, "v1") == ["GPUs: 1, no A10 recorded (published: one A10)"]
+        mixed = deviations(pd.concat([self.PUBLISHED, other]), 3, "v1")
         assert mixed == ["GPUs: 1, not all of them an A10 (published: one A10)"]
 
     def test_what_one_of_many_runs_lacks_is_a_deviation(self) -> None:
         runs = pd.concat([self.PUBLISHED, self.PUBLISHED.assign(time_limit_seconds=float("nan"))])
-        assert deviations(runs, 3, "v1", "fail") == ["time limit: 24 h, not recorded (published: 24 h)"]
+        assert deviations(runs, 3, "v1") == ["time limit: 24 h, not recorded (published: 24 h)"]
 
     def test_unlike_groups_are_told(self) -> None:
         assert unlike([self.PUBLISHED, self.PUBLISHED]) == []

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any, cast
 
-import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import example, given, settings
@@ -28,7 +27,6 @@ from grading.statistics.seeds import (
     smallest_difference,
     standard_error,
     t_interval,
-    two_way_interval,
     welch,
 )
 
@@ -46,6 +44,7 @@ scores = st.one_of(
     st.sampled_from([0.95, 0.85, 0.75, 0.6, 0.5, 0.1, 1e200, -1e200, math.inf, -math.inf, math.nan]),
 )
 tables = st.dictionaries(st.tuples(st.sampled_from(sorted(SPLITS)), st.integers(0, 2)), scores, min_size=1, max_size=15)
+treatments = st.sampled_from(["available", "exclude", "fail"])
 examples = settings(max_examples=25)
 
 
@@ -88,7 +87,6 @@ def test_no_number_raises(values: list[float], k: int, lower: bool) -> None:
     correlation(values, values[::-1])
     welch(values, values[1:])
     smallest_difference(standard_error(values), len(values) - 1)
-    two_way_interval([values, values])
     finite = [value for value in values if math.isfinite(value)]
     if finite:
         assert min(finite) <= mean(finite) <= max(finite)
@@ -107,23 +105,31 @@ def test_one_diverged_score_costs_no_table(huge: float) -> None:
 
 
 @examples
-@given(tables, st.sampled_from(["exclude", "fail"]), st.sampled_from(["t", "bootstrap"]))
-def test_no_table_raises_and_shares_are_shares(table: Any, incomplete: Any, interval: Any) -> None:
+@given(tables, treatments)
+def test_no_table_raises_and_shares_are_shares(table: Any, incomplete: Any) -> None:
     grades, snapshots = grades_of(table), snapshots_of(table)
-    counting = Counting(incomplete=incomplete, interval=interval)
-    rates = aggregate(grades, incomplete=incomplete, interval=interval).rates["mean"].dropna()
-    assert rates.between(0, 1).all()
+    counting = Counting(incomplete=incomplete)
+    rates = aggregate(grades, incomplete=incomplete).rates
+    for name in ("mean", "ci_low", "ci_high", "both_low", "both_high", "if_failed", "if_earned"):
+        assert rates[name].dropna().between(0, 1).all()
+    assert (rates["if_failed"] <= rates["if_earned"]).all()
+    known = rates.dropna()
+    for kind in ("ci", "both"):
+        assert (known[f"{kind}_low"] <= known["mean"] + 1e-12).all()
+        assert (known["mean"] <= known[f"{kind}_high"] + 1e-12).all()
+        assert (known[f"{kind}_low"] < known[f"{kind}_high"]).all(), "no interval is a point"
     shares = competition_table(grades, dict.fromkeys(SPLITS, POINTS), counting)["human_percentile"].dropna()
     assert shares.between(0, 100).all()
     over_time(grades, snapshots, counting=counting)
     best_of(grades, counting=counting)
-    compare(grades, grades)
+    ends = compare(grades, grades, dict.fromkeys(SPLITS, POINTS)).differences
+    assert all(ends[name].dropna().between(-1, 1).all() for name in ("ci_low", "ci_high"))
     for by in ("complexity", "category"):
         aggregate(grades, by=by)
 
 
 @examples
-@given(tables, st.sampled_from(["exclude", "fail"]), st.lists(st.sampled_from([0.95, 0.6, 0.1]), min_size=15))
+@given(tables, treatments, st.lists(st.sampled_from([0.95, 0.6, 0.1]), min_size=15))
 def test_the_curve_ends_at_the_headline(table: Any, incomplete: Any, meanwhile: list[float]) -> None:
     """Whatever the newest snapshot of a run was worth, and whether it has one."""
     grades = grades_of(table)
@@ -165,7 +171,7 @@ def test_a_worse_run_never_raises_a_mean(table: Any, data: Any) -> None:
     if before is None:
         after[key] = "missing"
     order = ("any_medal", "gold_medal", "above_median")
-    for incomplete in ("exclude", "fail"):
+    for incomplete in ("available", "exclude", "fail"):
         old, new = (means(grades_of(each), incomplete=incomplete) for each in (table, after))
         for place, value in old.items():
             assert place[1] not in order or math.isnan(value) or new[place] <= value + 1e-12
@@ -178,7 +184,7 @@ def test_a_worse_run_never_raises_a_mean(table: Any, data: Any) -> None:
 def test_permuting_seeds_changes_nothing(table: Any, order: list[int]) -> None:
     grades, renamed = grades_of(table), grades_of({(name, order[seed]): s for (name, seed), s in table.items()})
     same = ["split", "rate", "mean", "sem", "ci_low", "ci_high", "seeds", "competitions"]
-    for incomplete in ("exclude", "fail"):
+    for incomplete in ("available", "exclude", "fail"):
         first, second = (aggregate(each, incomplete=cast("Any", incomplete)).rates[same] for each in (grades, renamed))
         pd.testing.assert_frame_equal(first, second)
     pd.testing.assert_frame_equal(pass_at(grades), pass_at(renamed))
@@ -232,16 +238,3 @@ def test_a_correlation_does_not_depend_on_the_unit(scale: float) -> None:
 
 def test_the_correction_is_that_of_the_textbook() -> None:
     assert holm([0.01, 0.04, 0.03, math.nan]) == pytest.approx([0.03, 0.06, 0.06, math.nan], nan_ok=True)
-
-
-def test_the_two_way_interval_sees_both_sources_of_chance() -> None:
-    """Three seeds that agree on every competition have a standard error of 0, but 20 competitions are a sample."""
-    table = [[float(n % 3 == 0)] * 3 for n in range(20)]
-    per_seed = np.mean(table, axis=0)
-    assert standard_error(list(per_seed)) == 0
-    found = two_way_interval(table)
-    assert found.low < 0.25 < 0.45 < found.high
-    assert two_way_interval(table[::-1]) == found
-    seeds_only = two_way_interval([[0.0, 1.0, 1.0]] * 20)
-    assert (seeds_only.low, seeds_only.high) == pytest.approx((0, 1)), "seeds that differ alike on all competitions"
-    assert math.isnan(two_way_interval([[1.0]]).low)

@@ -1,0 +1,90 @@
+"""Confidence intervals of a mean of outcomes between 0 and 1: over other runs, and over other competitions, too.
+
+The outcomes are given by competition, because runs of the same competition are alike. Two questions have two intervals:
+what other runs of *these* competitions would give, and what runs of *other competitions like these* would give.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from grading.statistics.seeds import Interval, mean, standard_error
+
+UNKNOWN = Interval(math.nan, math.nan)
+
+
+@dataclass(frozen=True)
+class RunVariance:
+    """The variance of a mean over other runs of the same competitions, and its degrees of freedom.
+
+    NaN with fewer than two runs of every competition.
+    """
+
+    variance: float
+    degrees: int
+
+
+def run_variance(outcomes: Collection[Sequence[float]]) -> RunVariance:
+    """The variance of the mean of `outcomes`, one sequence of runs for each competition, over other runs.
+
+    Runs are independent, so the variance is the sum over competitions of s^2 / n, divided by the squared number of
+    competitions. s^2 is the sample variance within the competition; where it has a single run, that of all competitions
+    pooled. Outcomes that are 0 or 1 often agree by chance, and s^2 is then too small: one more competition is added, in
+    which one run of `n` differs (as Agresti and Coull 1998 add successes and failures to a share).
+    """
+    sizes = [len(runs) for runs in outcomes]
+    degrees = sum(sizes) - len(sizes)
+    if degrees < 1:
+        return RunVariance(math.nan, 0)
+    squares = [math.fsum((value - mean(runs)) ** 2 for value in runs) for runs in outcomes]
+    most = max(sizes)
+    added = 1 / most if all(value in (0, 1) for runs in outcomes for value in runs) else 0.0
+    pooled = (math.fsum(squares) + added * (most - 1)) / (degrees + (most - 1 if added else 0))
+    parts = [pooled / n if n == 1 else square / (n - 1) / n for n, square in zip(sizes, squares, strict=True)]
+    return RunVariance((math.fsum(parts) + added / most) / len(sizes) ** 2, degrees)
+
+
+def interval_over_runs(outcomes: Collection[Sequence[float]], level: float = 0.95) -> Interval:
+    """Interval of the mean over competitions of the mean over runs: other runs of the same competitions.
+
+    `outcomes` has the outcomes, 0 to 1, of the runs of each competition. The interval is that of a share among as many
+    independent runs as would have the same variance (`run_variance`), and at least as many as there are: runs of
+    different competitions vary less together than runs of one would (Hoeffding 1956).
+    """
+    if not outcomes:
+        return UNKNOWN
+    runs = len(outcomes) ** 2 / math.fsum(1 / len(each) for each in outcomes)  # their number, if all have the same
+    share = mean([mean(each) for each in outcomes])
+    variance = run_variance(outcomes).variance
+    return share_interval(share, max(runs, share * (1 - share) / variance) if variance > 0 else runs, level)
+
+
+def interval_over_competitions(means: Sequence[float], level: float = 0.95) -> Interval:
+    """Interval of the mean of `means`, each 0 to 1: other competitions like these, and other runs.
+
+    The spread of the means covers both. The interval is that of a share among as many independent competitions as would
+    have the same variance, and at least as many as there are. NaN with fewer than two competitions.
+    """
+    if len(means) < 2:
+        return UNKNOWN
+    share, variance = mean(means), standard_error(means) ** 2
+    return share_interval(share, max(len(means), share * (1 - share) / variance) if variance > 0 else len(means), level)
+
+
+def share_interval(share: float, trials: float, level: float = 0.95) -> Interval:
+    """The exact interval of a share among independent trials, whose number need not be whole.
+
+    Clopper and Pearson 1934, with the effective number of trials of Korn and Graubard 1998 (Survey Methodology 24). It
+    lies between 0 and 1, and is never a point.
+    """
+    if not (math.isfinite(share) and math.isfinite(trials)):
+        return UNKNOWN
+    from scipy.special import betaincinv  # slow to import
+
+    hits, tail = share * trials, (1 - level) / 2
+    misses = trials - hits
+    low = float(betaincinv(hits, misses + 1, tail)) if hits > 0 else 0.0
+    high = float(betaincinv(hits + 1, misses, 1 - tail)) if misses > 0 else 1.0
+    return Interval(low, high)
