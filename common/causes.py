@@ -25,10 +25,9 @@ from typing import Any, Literal, TypeVar
 
 from common.errors import Kind, UserError, line_of
 from common.foreign_errors import kind_of
+from common.patience import HOUR
 
 Result = TypeVar("Result")
-
-HOUR = 3600.0
 
 
 @dataclass(frozen=True)

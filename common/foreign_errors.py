@@ -159,6 +159,20 @@ _NUMBERS: Mapping[int, Kind] = MappingProxyType(
 _UNTRUSTED = re.compile(r"CERTIFICATE_VERIFY_FAILED|certificate verify failed|WRONG_VERSION_NUMBER", re.IGNORECASE)
 """Texts of OpenSSL in the errors of libraries that wrap its own."""
 
+_POOL = re.compile(r"Pool\(host='([^']+)'")
+_REASON = re.compile(r"""Read timed out|Connection[^'"()]* timed out|\[Errno -?\d+\] [^'"()]+|Tunnel[^'"()]+""")
+
+
+def network_reason(text: str) -> str:
+    """The host and what happened, in the text of an error of urllib3 or `requests`; empty for another text.
+
+    >>> network_reason("HTTPConnectionPool(host='a.org', port=80): Max retries exceeded with url: / (Caused by "
+    ...     "NewConnectionError('<urllib3...>: Failed to establish a new connection: [Errno 111] Connection refused'))")
+    'a.org: Connection refused'
+    """
+    host, reasons = _POOL.search(text), _REASON.findall(text)
+    return f"{host[1]}: {reasons[-1].rpartition('] ')[2]}" if host and reasons else ""
+
 
 def kind_of(error: BaseException) -> Kind | None:
     """The kind of an error that is not ours; None if it is not in the tables.

@@ -133,8 +133,8 @@ class Settings(BaseSettings):
     patience: Seconds = Field(
         default=3600.0,
         ge=0,
-        description="Seconds for which requests are retried while the network, the store, Dask or Docker does not "
-        "answer. The timeout of the last request is added.",
+        description="Seconds for which requests are retried while the network, the store, Prefect, Dask or Docker "
+        "does not answer. The timeout of the last request is added, which is at most half of this, or 3 s.",
     )
     competitions: Directories = Field(
         default_factory=list, description="Directories with further competition folders, as in PATH or as a JSON list."

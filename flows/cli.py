@@ -226,7 +226,7 @@ def _silent_server(error: Exception) -> str | None:
     if isinstance(error, RuntimeError) and str(error).startswith("Failed to reach API at"):
         return str(error).rpartition(" ")[2]
     # Our own connections by httpx, to language models, raise other errors.
-    if type(error).__module__ == "httpx" and type(error).__name__ in ("ConnectError", "ConnectTimeout"):
+    if any(f"{each.__module__}.{each.__name__}" == "httpx.TransportError" for each in type(error).__mro__):
         return os.environ.get("PREFECT_API_URL")
     return None
 

@@ -22,7 +22,7 @@ from flows.watching.naming import parameters, selection_name
 from flows.watching.outcome import Outcome, capture_errors, finish, outcome_of
 from storage.datasets.prepared import left_out_of
 from storage.sources.availability import stating_availability
-from storage.store import OPENING_SECONDS
+from storage.store import opening_seconds
 from tasks.checksum import checksum, discard
 from tasks.download import download
 from tasks.split import split
@@ -70,7 +70,7 @@ def prepare_each(
     """
     store, settings = open_store(what.store), get_settings()
     with progress.waits("prepare") as waiting:
-        store.require_usable(settings.patience, on_wait=waiting)
+        store.require_usable(seconds=settings.patience, on_wait=waiting)
     outcomes: dict[str, Outcome] = {}
 
     def end(outcome: Outcome) -> None:
@@ -102,7 +102,7 @@ def prepare_each(
         with Workers() as workers:
             if settings.dask_address or settings.dask_dashboard:  # the user's, and to be seen
                 with progress.waits("prepare") as waiting:
-                    retrying(workers.start, seconds=OPENING_SECONDS, on_wait=waiting)
+                    retrying(workers.start, seconds=opening_seconds(), on_wait=waiting)
             ended: SimpleQueue[str] = SimpleQueue()
             chains = {name: _submit(name, what, store.root, workers) for name in todo}
             for name, chain in chains.items():

@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from common.causes import CAUSES, HOUR, cause_of, explain
+from common.causes import CAUSES, cause_of, explain
 from common.concurrency import bounded_map
 from common.foreign_errors import code_and_status
+from common.patience import patience, request_timeout
 from storage.bounded import bounded_session
 
 # Many servers refuse the checksums that botocore adds to uploads by default, or store them as part of the object.
@@ -32,7 +33,7 @@ RETRYING_CLIENT = {
     "max_pool_connections": 64,
     "http_session_cls": bounded_session,
 }
-QUICK_CLIENT = {
+QUICK_CLIENT: dict[str, Any] = {
     **_CHECKSUMS,
     "retries": {"mode": "standard", "max_attempts": 1},
     "connect_timeout": 5,
@@ -48,8 +49,6 @@ class S3Options:
     endpoint_url: str | None = None
     access_key_id: str | None = None
     secret_access_key: str | None = None
-    patience: float = HOUR
-    """Seconds for which the program waits for a server. With less than two minutes, clients try only twice."""
 
     def __repr__(self) -> str:  # does not show the credentials
         return f"S3Options(endpoint_url={self.endpoint_url!r})"
@@ -65,6 +64,8 @@ _ADVICE = {
     "SecondLevelDomainForbidden": "set addressing_style = virtual below s3 in ~/.aws/config",
 }
 """What to do about error codes of servers whose message does not say so."""
+_PATIENT_SECONDS = 120.0
+"""With less patience, clients try only twice."""
 MAX_REMOVALS = 32
 """Maximum number of objects that are removed at a time, if they are removed one by one."""
 
@@ -90,7 +91,7 @@ def set_fsspec_defaults() -> None:
     }
     # Other processes write below the same root, so a cached listing would be out of date.
     # The settings are copied, because botocore changes the settings of retries.
-    config = deepcopy(RETRYING_CLIENT if _options.patience >= 120 else {**RETRYING_CLIENT, **QUICK_CLIENT})
+    config = deepcopy(RETRYING_CLIENT) if patience() >= _PATIENT_SECONDS else {**RETRYING_CLIENT, **_quick_client()}
     options = {"config_kwargs": config, "use_listings_cache": False}
     options |= {name: value for name, value in values.items() if value}
     for protocol in ("s3", "s3a"):
@@ -99,7 +100,12 @@ def set_fsspec_defaults() -> None:
 
 def quick_options(url: str) -> dict[str, Any]:
     """Options of a client with short timeouts, for checks before work starts."""
-    return {"config_kwargs": deepcopy(QUICK_CLIENT)} if url.startswith(("s3://", "s3a://")) else {}
+    return {"config_kwargs": _quick_client()} if url.startswith(("s3://", "s3a://")) else {}
+
+
+def _quick_client() -> dict[str, Any]:
+    config = deepcopy(QUICK_CLIENT)
+    return config | {name: request_timeout(config[name]) for name in ("connect_timeout", "read_timeout")}
 
 
 def is_transient(error: BaseException) -> bool:

@@ -28,6 +28,7 @@ from common.causes import cause_of, retrying
 from common.concurrency import bounded_map
 from common.errors import UsageError, UserError
 from common.locations import absolute_url, local_path
+from common.patience import patience
 from competitions.preparing.archives.listing import files_below
 from storage.dataset import Dataset
 from storage.probing import probe
@@ -36,8 +37,7 @@ from storage.writers import MAX_BYTES_IN_FLIGHT, MAX_TRANSFERS, MAX_WHOLE_BYTES,
 
 VERSION = 1
 """Version of the layout of a store, see `Store.require_known_version`."""
-OPENING_SECONDS = 20.0
-"""Opening a store is retried for as long: enough for some 503s or resets, and short for a user who waits."""
+_OPENING_SECONDS = 20.0
 
 T = TypeVar("T")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
@@ -89,6 +89,11 @@ def fsspec_at(url: str) -> tuple[Any, str]:
     return fs, path.rstrip("/")
 
 
+def opening_seconds() -> float:
+    """Seconds for which opening is retried: enough for some 503s or resets, and short for a user who waits."""
+    return min(patience(), _OPENING_SECONDS)
+
+
 def check_run_group(name: str) -> str:
     """Return `name` if it is a valid name for a folder and a partition. Raises `UsageError` otherwise."""
     if not _NAME.fullmatch(name):
@@ -115,16 +120,16 @@ class Store:
         except (ValueError, ImportError) as error:
             raise StoreError(f"store {self.root}: {error}") from error
 
-    def require_usable(
-        self, patience: float = OPENING_SECONDS, on_wait: Callable[[str], None] = lambda _: None
-    ) -> None:
+    def require_usable(self, seconds: float | None = None, on_wait: Callable[[str], None] = lambda _: None) -> None:
         """Try with small files what is used later, with short timeouts, and note the version in a new store.
 
-        After errors that pass, such as one 503, it tries again for `patience` seconds, and calls `on_wait` with what it
-        waits for. Raises `StoreError` with the cause, also if a newer version of mlebench has written the store.
+        After errors that pass, such as one 503, it tries again for `seconds`, by default as long as a user waits, and
+        calls `on_wait` with what it waits for. Raises `StoreError` with the cause, also if a newer version of mlebench
+        has written the store.
         """
+        limit = opening_seconds() if seconds is None else seconds
         try:
-            retrying(self._probe, seconds=patience, on_wait=on_wait, max_pause_seconds=5.0)
+            retrying(self._probe, seconds=limit, on_wait=on_wait, max_pause_seconds=5.0)
             if self.require_known_version() is None:
                 self.write_json(self.url(_VERSIONED), {"version": VERSION})
         except StoreError:

@@ -17,6 +17,7 @@ class _Server(socketserver.ThreadingTCPServer):
     daemon_threads = True
     allow_reuse_address = True
     asked: list[str]
+    login: bool
 
 
 class _Http(socketserver.BaseRequestHandler):
@@ -35,6 +36,10 @@ class _Http(socketserver.BaseRequestHandler):
         method, target, version = first.split(b" ")
         place, slash, path = target.removeprefix(b"http://").partition(b"/")
         self.server.asked.append(place.decode())
+        if self.server.login:
+            answer = b"HTTP/1.1 407 Proxy Authentication Required\r\nProxy-Authenticate: Basic\r\n"
+            self.request.sendall(answer + b"Content-Length: 0\r\n\r\n")
+            return
         port = int(place.rpartition(b":")[2])
         with socket.create_connection(("127.0.0.1", port)) as there:
             if method == b"CONNECT":
@@ -90,10 +95,10 @@ def _relay(here: socket.socket, there: socket.socket) -> None:
 
 
 @contextlib.contextmanager
-def proxy(scheme: str) -> Iterator[tuple[str, list[str]]]:
-    """The URL of a proxy, and the places that it was asked for, as HOST:PORT."""
+def proxy(scheme: str, *, login: bool = False) -> Iterator[tuple[str, list[str]]]:
+    """The URL of a proxy, and the places that it was asked for, as HOST:PORT. With `login`, it refuses all of them."""
     with _Server(("127.0.0.1", 0), _Http if scheme == "http" else _Socks) as server:
-        server.asked = []
+        server.asked, server.login = [], login
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"{scheme}://127.0.0.1:{server.server_address[1]}", server.asked
         server.shutdown()

@@ -35,7 +35,7 @@ def run_flow(title: str, flow: Callable[[], Any], leaves_agents: bool = False, g
     if remark := which_server.remark():
         click.echo(remark, err=True)
     server = temporary_server.start()
-    from tasks.wiring.prefect_server import share_certificates
+    from tasks.wiring.prefect_server import require_server, share_certificates
 
     share_certificates()
     from flows.watching.board import board
@@ -46,6 +46,8 @@ def run_flow(title: str, flow: Callable[[], Any], leaves_agents: bool = False, g
             with board(title):
                 if server is not None:
                     server.wait()
+                else:
+                    require_server()
                 outcomes = flow()
         except PartlyFailed as error:
             outcomes = error.outcomes

@@ -193,10 +193,10 @@ def check_dask(settings: Settings) -> Finding:
 
         with cluster(None, 1, apply_settings):
             return Finding("dask", "ok", f"a local cluster starts; a run has {settings.dask_workers} processes in it")
-    from distributed import Client
+    from storage.datasets.cluster import connect
 
     try:
-        with Client(settings.dask_address, timeout="5s", set_as_default=False) as client:
+        with connect(settings.dask_address) as client:
             workers = len(client.scheduler_info(n_workers=-1)["workers"])
     except Exception:
         return Finding(

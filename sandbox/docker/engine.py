@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from common.foreign_errors import network_reason
+from common.patience import request_timeout
 from sandbox.errors import BackendError
 
 if TYPE_CHECKING:
@@ -35,8 +37,9 @@ def connect() -> DockerClient:
     from docker.errors import DockerException
 
     try:
-        client = docker.from_env(timeout=REQUEST_SECONDS)
+        client = docker.from_env(timeout=int(request_timeout(REQUEST_SECONDS)))
         client.ping()
+        client.api.timeout = REQUEST_SECONDS  # creating a container takes longer
     except (DockerException, OSError) as error:
         raise EngineUnreachable(
             f"no Docker engine answers ({first_line(error)}): start it, or set DOCKER_HOST, or use --backend process"
@@ -67,7 +70,7 @@ def first_line(error: Any) -> str:
     for phrase in ("Permission denied", "Connection refused", "No such file or directory", "Read timed out"):
         if phrase in text:
             return phrase.lower()
-    return text.splitlines()[0][:300]
+    return network_reason(text) or text.splitlines()[0][:300]
 
 
 def labelled(**labels: str) -> dict[str, str | list[str] | bool]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import logging
 import multiprocessing
@@ -12,15 +13,18 @@ import time
 import uuid
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from common.causes import HOUR, cause_of
+from common.causes import cause_of
 from common.errors import UserError
 from common.guard import HOST, new_credential
 from common.guard import address as address_of
+from common.patience import HOUR, request_timeout
 
 POLL_SECONDS = 5.0
 REPORT_SECONDS = 60.0
+_CONNECT_SECONDS = 10.0
 _own: dict[str, Any] = {}
 """The certificates (`distributed.Security`) of this process's local clusters, by address."""
 _log = logging.getLogger(__name__)
@@ -169,11 +173,27 @@ def connect(address: str) -> Any:
     from distributed import Client
 
     try:
-        return Client(address, timeout="10s", set_as_default=False, security=_own.get(address))
+        if address not in _own:
+            _require_answer(address, request_timeout(_CONNECT_SECONDS))
+        return Client(address, timeout=_CONNECT_SECONDS, set_as_default=False, security=_own.get(address))
     except (OSError, ValueError, TypeError) as error:  # TypeError: tls:// without a certificate
         raise ClusterError(
             f"no Dask scheduler answers at {address}; start it or unset MLEBENCH_DASK_ADDRESS"
         ) from error
+
+
+def _require_answer(address: str, seconds: float) -> None:
+    """Raise `OSError` unless a scheduler answers: `distributed` waits for ever for one that accepts and is silent."""
+    from distributed.comm import connect as connected
+    from distributed.security import Security
+
+    async def ask() -> None:
+        security = Security().get_connection_args("client")
+        comm = await asyncio.wait_for(connected(address, timeout=seconds, **security), seconds)
+        await comm.close()
+
+    with ThreadPoolExecutor(1, "dask-address") as thread:  # this one may have an event loop
+        thread.submit(asyncio.run, ask()).result()
 
 
 def _call(packed: bytes) -> Any:

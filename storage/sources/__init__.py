@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from common.causes import HOUR
 from competitions.competition import Competition
 from storage.sources.source import BUNDLED, NETWORK_TIMEOUT, RemoteSource, Report, Source, SourceChanged
 
 __all__ = ["BUNDLED", "NETWORK_TIMEOUT", "RemoteSource", "Report", "Source", "SourceChanged", "source_for"]
 
 
-def source_for(
-    competition: Competition, raw_dir: Path | None, timeout: float = NETWORK_TIMEOUT, patience: float = HOUR
-) -> Source:
+def source_for(competition: Competition, raw_dir: Path | None, timeout: float = NETWORK_TIMEOUT) -> Source:
     """The source of a competition's download: its bundle, or `raw_dir` if given, or Kaggle.
 
-    `timeout` is the number of seconds without data after which a connection to Kaggle is closed and resumed;
-    `patience` is the number of seconds without data after which the download fails.
+    `timeout` is the number of seconds without data after which a connection to Kaggle is closed and resumed.
     """
     if competition.facts.source == BUNDLED:
         from storage.sources.bundled import Bundled
@@ -29,4 +25,4 @@ def source_for(
         return Local(raw_dir)
     from storage.sources.kaggle import Kaggle
 
-    return Kaggle(timeout, patience)
+    return Kaggle(timeout)

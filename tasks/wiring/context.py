@@ -102,8 +102,7 @@ def local_cache(patience: float | None = None) -> Cache:
 def download_source(competition_id: str, raw_dir: str | None = None) -> Source:
     """The source of a competition's download; `raw_dir` takes precedence over Kaggle."""
     folder, settings = Path(raw_dir) if raw_dir else None, get_settings()
-    timeout = min(settings.network_timeout, max(settings.patience, 1.0))
-    return source_for(registry.get(competition_id), folder, timeout, settings.patience)
+    return source_for(registry.get(competition_id), folder, settings.network_timeout)
 
 
 def data_for(

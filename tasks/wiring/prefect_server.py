@@ -107,6 +107,15 @@ def make_requests_wait() -> None:
     Client.send = send  # type: ignore[method-assign]
 
 
+def require_server() -> None:
+    """Wait until the configured Prefect server answers, before a command begins a flow on it."""
+    from prefect import get_client
+
+    make_requests_wait()
+    with get_client(sync_client=True) as client:
+        client.hello().raise_for_status()
+
+
 def share_certificates() -> None:
     """Make all clients of a Prefect server in this process share the trusted certificates, read once. Idempotent.
 
@@ -172,7 +181,8 @@ def _few_retries() -> Iterator[None]:
     from prefect.context import SettingsContext, get_settings_context
 
     context = get_settings_context()
-    client = context.settings.client.model_copy(update={"max_retries": _CLIENT_RETRIES})
+    own = context.settings.client
+    client = own.model_copy(update={"max_retries": min(own.max_retries, _CLIENT_RETRIES)})
     settings = context.settings.model_copy(update={"client": client})
     with SettingsContext(profile=context.profile, settings=settings):
         yield

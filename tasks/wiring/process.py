@@ -11,34 +11,40 @@ if TYPE_CHECKING:
     from pydantic import SecretStr
 
 
+PREFECT_SECONDS = 60.0
+"""The usual timeout of a request to a Prefect server, which its clients make six times."""
+
+
 def apply_settings() -> None:
     """Apply the settings to this process: the command line, every flow and every Dask worker call this first.
 
     Idempotent and cheap. It sets what cannot be passed as a value:
 
     - the options of S3, because fsspec has one set of defaults per process, which `pandas.read_parquet(url)` also uses;
-    - how long requests to Kaggle are repeated, which several commands make;
+    - how long is waited for servers that do not answer, with variables of Prefect for its own clients;
     - the directories of further competitions, because competitions are looked up by id in many places;
     - Prefect's home, where the user has none that can be written.
 
     Raises `UserError` for settings that are not valid.
     """
+    from common import patience
     from common.settings import get_settings
     from competitions import registry
     from storage.remote import S3Options, configure
-    from storage.sources.kaggle import retry
 
     settings = get_settings()
+    patience.configure(settings.patience)
     configure(
         S3Options(
             endpoint_url=settings.s3_endpoint_url,
             access_key_id=_revealed(settings.s3_access_key_id),
             secret_access_key=_revealed(settings.s3_secret_access_key),
-            patience=settings.patience,
         )
     )
-    retry.configure(settings.patience)
     registry.extend(settings.competitions)
+    if os.environ.get("PREFECT_API_URL") and (seconds := patience.request_timeout(PREFECT_SECONDS)) < PREFECT_SECONDS:
+        os.environ.setdefault("PREFECT_API_REQUEST_TIMEOUT", str(seconds))
+        os.environ.setdefault("PREFECT_CLIENT_MAX_RETRIES", "1")
     if "PREFECT_HOME" not in os.environ and not _has_home():
         home = settings.scratch / "prefect"
         with contextlib.suppress(OSError):  # who uses it will say so

@@ -52,7 +52,7 @@ def store(faulty_s3: FaultyBucket, monkeypatch: pytest.MonkeyPatch) -> Store:
     monkeypatch.setattr(remote, "RETRYING_CLIENT", {**remote.QUICK_CLIENT, "retries": {"max_attempts": 0}})
     monkeypatch.setattr(S3FileSystem, "retries", 1)
     opened = Store.require_usable
-    monkeypatch.setattr(Store, "require_usable", lambda own, **how: opened(own, **{**how, "patience": 0.0}))
+    monkeypatch.setattr(Store, "require_usable", lambda own, **how: opened(own, **{**how, "seconds": 0.0}))
     store = Store(faulty_s3.url)
     put_dataset(store, "digits")
     for folder in ("runs/old-process", "manifests/old-process"):

@@ -13,6 +13,7 @@ import pytest
 from fsspec.config import conf
 from s3fs import S3FileSystem
 
+import common.patience
 from common.causes import cause_of
 from storage import bounded, remote
 from storage.store import Store
@@ -87,7 +88,7 @@ def test_a_request_ends_whose_content_is_not_taken(consenting: Store, monkeypatc
 
 def test_a_store_that_never_answers_is_named(store: Store) -> None:
     with pytest.raises(StoreError, match=r"cannot be written: Read timeout on endpoint.*is the server up"):
-        store.require_usable(patience=0)
+        store.require_usable(0)
 
 
 def connections(server: socket.socket) -> int:
@@ -114,7 +115,7 @@ def test_retries_of_what_is_not_answered_do_not_multiply(
 
 @pytest.mark.parametrize("patience", [8, 60, 119, 120, 3600])
 def test_a_client_gives_up_within_the_patience(patience: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(remote, "_options", remote.S3Options(patience=patience))
+    monkeypatch.setattr(common.patience, "_seconds", patience)
     monkeypatch.setitem(conf, "s3", {})
     monkeypatch.setitem(conf, "s3a", {})
     remote.set_fsspec_defaults()

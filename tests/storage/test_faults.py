@@ -182,7 +182,7 @@ class TestOpening:
     ) -> None:
         faulty_s3.faults.status(503, times=ALWAYS)
         with pytest.raises(StoreError, match="cannot be written") as caught:
-            store.require_usable(patience=0)
+            store.require_usable(0)
         assert "choose another" not in str(caught.value)
         assert "is the server up" in str(caught.value)
         assert cause_of(caught.value).kind == "store"

@@ -198,7 +198,7 @@ class TestAServerThatIsAway:
         s3.stop()
         try:
             with pytest.raises(StoreError, match="AWS_ENDPOINT_URL") as caught:
-                store.require_usable(patience=0)
+                store.require_usable(0)
             assert "\n" not in str(caught.value)
         finally:
             s3.start()

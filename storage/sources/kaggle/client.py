@@ -7,6 +7,7 @@ import logging
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from common.patience import request_timeout
 from storage.sources.kaggle import credentials
 from storage.sources.kaggle.credentials import limit_waiting
 from storage.sources.kaggle.errors import CREDENTIALS, NoCredentials
@@ -20,7 +21,7 @@ def connect(
     """Yield a `kagglesdk.KaggleClient`. KAGGLE_API_ENVIRONMENT selects the server, as in Kaggle's own client.
 
     Args:
-        timeout: seconds without data after which a request fails.
+        timeout: seconds without data after which a request fails; less for a short patience.
         headers: sent with every request and redirect.
         follow: whether to follow redirects; otherwise they raise `requests.TooManyRedirects`.
 
@@ -42,7 +43,7 @@ def connect(
         user_agent="mlebench-pipeline",
     )
     with client:
-        session = limit_waiting(client, timeout)
+        session = limit_waiting(client, request_timeout(timeout))
         # No transfer compression: with it, Content-Length would not be the archive's size.
         session.headers.update({"Accept-Encoding": "identity", **(headers or {})})
         if not follow:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from common.errors import Kind
+from common.foreign_errors import network_reason
 from competitions.errors import DownloadError
 from storage.sources.kaggle.credentials import redact
 
@@ -106,7 +107,7 @@ def describe(error: Exception) -> str:
     if status is not None:
         return f"HTTP {status} {message}".rstrip()
     text = redact(" ".join(str(error).split()))
-    return f"{type(error).__name__}: {text[:160]}"
+    return network_reason(text) or f"{type(error).__name__}: {text[:160]}"
 
 
 def status_of(error: Exception) -> tuple[int | None, str]:

@@ -17,20 +17,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
-from common.causes import HOUR
+from common.patience import patience
 from storage.sources.kaggle.errors import Unreachable, describe, final_error
 from storage.sources.source import Report
 
 Result = TypeVar("Result")
-
-
-_patience = HOUR
-
-
-def configure(patience: float) -> None:
-    """Use this patience in this process, in seconds. Idempotent."""
-    global _patience
-    _patience = patience
 
 
 @dataclass(frozen=True)
@@ -41,7 +32,7 @@ class Policy:
     first: float = 1.0
     cap: float = 60.0
     longest: float = 900.0
-    patience: float = field(default_factory=lambda: _patience)
+    patience: float = field(default_factory=patience)
     """After so long without progress since the first failure it gives up, however many tries are left."""
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from common import plain_json
-from common.causes import HOUR
 from common.locks import locked
 from competitions.competition import Competition
 from storage.sources.source import NETWORK_TIMEOUT, Report, SourceChanged
@@ -31,8 +30,8 @@ class Kaggle:
 
     name = "kaggle"
 
-    def __init__(self, timeout: float = NETWORK_TIMEOUT, patience: float = HOUR) -> None:
-        self.timeout, self.patience = timeout, patience
+    def __init__(self, timeout: float = NETWORK_TIMEOUT) -> None:
+        self.timeout = timeout
 
     def version(self, competition: Competition) -> str | None:
         """None, because it would take a request. The archive is identified by the MD5 in competition.yaml."""
@@ -48,16 +47,13 @@ class Kaggle:
         A partial file is only used if a note identifies its archive and Kaggle still serves that archive. Raises
         `KaggleError`.
         """
-        from storage.sources.kaggle.retry import Policy
         from storage.sources.kaggle.transfer import Transfer
 
         path, note = folder / f"{competition.id}.zip", folder / "of.json"
         with _exclusively(folder, competition.id):
             for _ in range(MAX_RESTARTS):
                 offset, known_identity = _partial(path, note)
-                transfer = Transfer(
-                    competition.id, report, known_identity, self.timeout, Policy(patience=self.patience)
-                )
+                transfer = Transfer(competition.id, report, known_identity, self.timeout)
                 try:
                     with path.open("r+b" if offset else "wb") as file:
                         file.seek(offset)
@@ -78,11 +74,9 @@ class Kaggle:
 
     def pieces(self, competition: Competition, report: Report = lambda _: None) -> Iterator[bytes]:
         """Yield the archive's bytes. Raises `KaggleError`, or `SourceChanged` if the download has to start again."""
-        from storage.sources.kaggle.retry import Policy
         from storage.sources.kaggle.transfer import Transfer
 
-        policy = Policy(patience=self.patience)
-        return Transfer(competition.id, report, timeout=self.timeout, policy=policy).pieces()
+        return Transfer(competition.id, report, timeout=self.timeout).pieces()
 
 
 def _partial(path: Path, note: Path) -> tuple[int, Identity | None]:

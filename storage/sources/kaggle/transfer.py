@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from storage.sources.kaggle.client import connect
 from storage.sources.kaggle.errors import competition_page, status_of
-from storage.sources.kaggle.retry import Policy, Retries, network_errors
+from storage.sources.kaggle.retry import Retries, network_errors
 from storage.sources.source import NETWORK_TIMEOUT, Report, SourceChanged
 
 PIECE_BYTES = 1 << 18
@@ -32,10 +32,9 @@ class Transfer:
         report: Report,
         known: Identity | None = None,
         timeout: float = NETWORK_TIMEOUT,
-        policy: Policy | None = None,
     ) -> None:
         self.competition_id, self.report, self.identity, self.timeout = competition_id, report, known, timeout
-        self._retries = Retries(competition_id, competition_page(competition_id), report, policy)
+        self._retries = Retries(competition_id, competition_page(competition_id), report)
         self._reported = 0.0
 
     def pieces(self, offset: int = 0) -> Iterator[bytes]:
