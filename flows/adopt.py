@@ -9,7 +9,7 @@ from competitions.editions import Edition
 from flows.watching.naming import parameters, selection_name
 from flows.watching.outcome import Outcome, capture_errors, finish, outcome_of
 from storage.dataset import Dataset
-from tasks.adopt import adopt_dataset
+from tasks import steps
 from tasks.wiring.context import already_prepared, open_store
 from tasks.wiring.prefect_server import wait_for_server
 
@@ -37,7 +37,7 @@ def adopt(
             if already_prepared(opened, Dataset(_EDITION, name), None, verified=compare):
                 outcomes[name] = Outcome(name, "reused", "prepared already")
             else:
-                future = adopt_dataset.submit(name, opened.root, directory, link, compare)
+                future = steps.adopt.submit(name, opened.root, directory, link, compare)
                 ended = outcome_of(name, [future])
                 outcomes[name] = Outcome(name, "done", future.result()) if ended.result == "done" else ended
         progress.report(name, outcomes[name].result, outcomes[name].message)

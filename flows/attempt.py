@@ -22,8 +22,8 @@ from common.settings import get_settings
 from flows.fleet.cancellation import watch_cancellation
 from flows.watching.attempts import watched
 from flows.watching.naming import agent_name
-from tasks.agent_run import agent_run, cancel_run, end_agent
-from tasks.grade import grade
+from tasks.agent_run import cancel_run, end_agent
+from tasks.steps import agent_run, grade
 from tasks.wiring.attempts import run_key
 from tasks.wiring.backends import leave_all
 from tasks.wiring.context import RunContext

@@ -17,7 +17,7 @@ from flows.watching.naming import request_name
 from flows.watching.outcome import Outcome, capture_errors, outcome_of
 from storage.runs.folders import finished_folders
 from storage.store import Store
-from tasks.integrity import familiarity, plagiarism, violations
+from tasks.steps import familiarity, plagiarism, violations
 from tasks.wiring.attempts import attempts_of, note_plan
 from tasks.wiring.cancelling import forget_cancelling
 from tasks.wiring.context import RunContext

@@ -11,8 +11,7 @@ from common import progress
 from flows.watching.artifacts import show_group
 from flows.watching.outcome import Outcome, cause, finish, outcome_of
 from storage.store import Store
-from tasks.aggregate import aggregate
-from tasks.grade import grade
+from tasks.steps import aggregate, grade
 from tasks.wiring.grades import Ungradable, finished_grade
 from tasks.wiring.requests import GradeRequest
 

@@ -23,9 +23,7 @@ from flows.watching.outcome import Outcome, capture_errors, finish, outcome_of
 from storage.datasets.prepared import left_out_of
 from storage.sources.availability import stating_availability
 from storage.store import opening_seconds
-from tasks.checksum import checksum, discard
-from tasks.download import download
-from tasks.split import split
+from tasks.steps import checksum, discard, download, split
 from tasks.wiring.context import open_store
 from tasks.wiring.dask_workers import Workers
 from tasks.wiring.prefect_server import wait_for_server

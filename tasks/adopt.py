@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from prefect import task
-
 from common import progress
 from common.errors import UserError
 from common.units import counted, size
@@ -13,10 +11,8 @@ from competitions import registry
 from storage.datasets.adopt import adopt, prepared_folder
 from storage.datasets.materialise import Progress
 from tasks.wiring.context import open_store
-from tasks.wiring.prefect_tasks import retry_options
 
 
-@task(name="adopt", task_run_name="adopt {competition_id}", **retry_options())
 def adopt_dataset(competition_id: str, store_url: str, directory: str, link: bool = True, compare: bool = True) -> str:
     """Adopt the prepared data of a competition; returns a sentence about it, see `storage.datasets.adopt.adopt`.
 

@@ -8,15 +8,11 @@ import uuid
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
-
-from prefect import task
 
 from common import progress
 from common.settings import get_settings
 from competitions import registry
 from sandbox import backends
-from sandbox.agent_registry import load_agent
 from sandbox.backend import Backend, RunHandle, RunResult, RunSpec
 from sandbox.errors import BackendClosed, BackendError, RunLost
 from sandbox.limits import Limits
@@ -40,7 +36,6 @@ from tasks.wiring.backends import backend, termination_reason
 from tasks.wiring.cancelling import RunSelection, require_not_cancelled, store_cancelled
 from tasks.wiring.context import RunContext, open_store
 from tasks.wiring.host import TRY_LABEL, allocated, slot_with_data
-from tasks.wiring.prefect_tasks import retry_options, while_stored
 from tasks.wiring.requests import Attempt
 from tasks.wiring.resuming import checkpoints_of, find_resumed
 from tasks.wiring.run import ActiveRun, usage_meter
@@ -51,29 +46,6 @@ _SLACK_SECONDS = 3600.0
 """Time between fetching the data and starting the agent, plus that between its end and storing its last file."""
 
 Action = Callable[[ActiveRun], RunResult]
-
-
-def _stored_key(attempt: Attempt) -> str | None:
-    return attempt.key if finished_run(open_store(attempt.request.store), attempt) else None
-
-
-def _name(parameters: dict[str, Any]) -> str:
-    """The name of the task run, with the agent's name even if the agent was given as a folder."""
-    attempt: Attempt = parameters["attempt"]
-    agent = load_agent(attempt.request.agent, get_settings().agent_dirs).full_name
-    return f"run {agent} on {attempt.name}"
-
-
-@task(
-    name="agent-run",
-    task_run_name=_name,  # type: ignore[arg-type]  # its protocol asks for more than it uses
-    persist_result=True,
-    cache_key_fn=while_stored(_stored_key),
-    **retry_options(),
-)
-def agent_run(attempt: Attempt) -> str:
-    """Make an attempt; see `run_agent`."""
-    return run_agent(attempt)
 
 
 def run_agent(attempt: Attempt) -> str:

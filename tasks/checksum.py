@@ -4,35 +4,15 @@ from __future__ import annotations
 
 import contextlib
 
-from prefect import task
-
 from common import progress
 from competitions import registry
 from competitions.editions import EDITIONS, Edition
 from storage.dataset import Dataset
-from storage.datasets.verify import check_dataset, is_verified
+from storage.datasets.verify import check_dataset
 from storage.lease import download_lease, lease, prepare_lease
 from storage.sources.acquire import discard_archive
 from storage.sources.archive_references import referencing_editions
 from tasks.wiring.context import open_store
-from tasks.wiring.prefect_tasks import retry_options, while_stored
-
-
-def _stored_key(competition_id: str, store_url: str, edition: Edition, key: str, **_: bool) -> str | None:
-    store = open_store(store_url)  # this comes first, because it applies the settings, which name further competitions
-    return key if is_verified(store, Dataset(edition, competition_id, key), registry.get(competition_id)) else None
-
-
-@task(
-    name="checksum",
-    task_run_name="checksum {competition_id}",
-    persist_result=True,
-    cache_key_fn=while_stored(_stored_key),
-    **retry_options(),
-)
-def checksum(competition_id: str, store_url: str, edition: Edition, key: str, keep_raw: bool = False) -> int:
-    """Verify a prepared dataset; see `verify_checksums`."""
-    return verify_checksums(competition_id, store_url, edition, key, keep_raw)
 
 
 def verify_checksums(competition_id: str, store_url: str, edition: Edition, key: str, keep_raw: bool = False) -> int:
@@ -57,7 +37,3 @@ def discard_unused(competition_id: str, store_url: str) -> None:
                 return
         if not referencing_editions(store, name):
             discard_archive(store, name)
-
-
-discard = task(name="discard", task_run_name="discard {competition_id}", **retry_options())(discard_unused)
-"""`discard_unused` as a step of the flow, for datasets that are not verified."""

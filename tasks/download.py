@@ -1,12 +1,10 @@
 """Step 1: download a competition's archive into the store.
 
 A transfer from Kaggle that makes no progress is given up after some minutes (`storage.sources.kaggle.retry`), and
-resumed by the retries here, like everything else that fails for a transient cause.
+resumed by the retries of the task, like everything else that fails for a transient cause.
 """
 
 from __future__ import annotations
-
-from prefect import task
 
 from common import progress
 from common.settings import get_settings
@@ -19,7 +17,6 @@ from storage.sources.archive_references import reference_archive
 from storage.sources.availability import stating_availability
 from tasks.wiring.context import data_for, download_source, open_store
 from tasks.wiring.host import slot
-from tasks.wiring.prefect_tasks import retry_options
 
 
 def download_archive(
@@ -63,7 +60,3 @@ def download_archive(
         )
         reference_archive(store, dataset)
     return record["hash"]
-
-
-download = task(name="download", task_run_name="download {competition_id}", **retry_options())(download_archive)
-"""`download_archive` as a step of the flow."""

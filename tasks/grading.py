@@ -1,4 +1,4 @@
-"""Grading a run's submission against the answers. `tasks.grade` is its task; commands need not import Prefect."""
+"""Step 5: grade a run's submission against the answers."""
 
 from __future__ import annotations
 

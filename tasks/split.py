@@ -4,15 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import math
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import partial
 from typing import Any
-
-from prefect import task
-from prefect.logging import get_run_logger
 
 from common import progress
 from common.settings import get_settings
@@ -29,12 +23,8 @@ from storage.lease import lease, prepare_lease
 from storage.sources.acquire import has_download, recorded_md5
 from storage.sources.archive_references import release_archive
 from storage.store import Store
-from tasks.wiring.artifacts import show_progress, update_progress
 from tasks.wiring.context import open_store
-from tasks.wiring.dask_workers import Workers
 from tasks.wiring.host import slot
-from tasks.wiring.prefect_server import shown
-from tasks.wiring.prefect_tasks import retry_options, while_stored
 
 logger = logging.getLogger(__name__)
 
@@ -48,32 +38,6 @@ def split_recipe(competition_id: str, download_hash: str, edition: Edition) -> R
 def _code(competition_id: str) -> str:
     """The fingerprint of the code that workers must have imported."""
     return registry.get(competition_id).fingerprint("prepare")
-
-
-def _stored_key(competition_id: str, store_url: str, edition: Edition, download_hash: str, **_: str) -> str | None:
-    # The store is opened first, because that applies the settings, which can add competitions.
-    store = open_store(store_url)
-    current = read_current(store, Dataset(edition, competition_id))
-    if current.dataset is None or current.state(split_recipe(competition_id, download_hash, edition)) != "same":
-        return None
-    return current.dataset.key
-
-
-@task(
-    name="split",
-    task_run_name="split {competition_id}",
-    persist_result=True,
-    cache_key_fn=while_stored(_stored_key),
-    **retry_options(),
-)
-def split(competition_id: str, store_url: str, edition: Edition, workers: Workers, download_hash: str) -> str:
-    """Prepare the dataset of a download with a flow's workers, and show progress in the UI; see `split_dataset`."""
-    artifact = _ProgressArtifact(f"prepare {competition_id} {edition}")
-    store = open_store(store_url)
-    size = store.size(store.raw(competition_id)) or 0
-    executor = workers.executor_for(size, on_wait=partial(progress.report, competition_id, "waiting"))
-    tell = get_run_logger().info
-    return split_dataset(competition_id, store_url, edition, download_hash, executor, artifact.show, tell)
 
 
 def split_dataset(
@@ -189,36 +153,3 @@ def _shared(store: Store, dataset: Dataset, files_of: Edition, download_hash: st
             share(store, dataset, files_of)
         release_archive(store, dataset)
     return key
-
-
-_RETRY_SECONDS = 60.0
-
-
-class _ProgressArtifact:
-    """A progress bar in the Prefect UI."""
-
-    def __init__(self, description: str) -> None:
-        self._description, self._shown, self._failed = description, 0.0, -math.inf
-        self._id: Any = None  # a UUID once the bar exists
-
-    def show(self, made: Progress) -> None:
-        """Create the bar, or update it if it has moved by 5 %: each update is a request to the server.
-
-        After a failure, it makes no request for a minute, so that the work does not wait for the server.
-        """
-        if time.monotonic() - self._failed < _RETRY_SECONDS:
-            return
-        self._failed = time.monotonic()
-        with shown(f"the progress of {self._description}"):
-            self._show(made)
-            self._failed = -math.inf
-
-    def _show(self, made: Progress) -> None:
-        share = 100.0 * made.files / max(made.files_total, 1)
-        if self._id is None:
-            self._id = show_progress(share, self._description)
-        elif share - self._shown >= 5 or share == 100.0:
-            update_progress(self._id, share)
-        else:
-            return
-        self._shown = share

@@ -19,7 +19,7 @@ from common import progress
 from flows.attempt import make_attempt
 from flows.grading import Work, outcomes_of, submit_grade
 from flows.watching.outcome import Outcome
-from tasks.agent_run import agent_run
+from tasks.steps import agent_run
 from tasks.wiring.attempts import finished_run
 from tasks.wiring.backends import without_agents
 from tasks.wiring.context import RunContext

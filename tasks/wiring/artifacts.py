@@ -7,11 +7,16 @@ Markdown, and the other one shows them unchanged.
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Mapping, Sequence
+from typing import Any
 from uuid import UUID
 
 from common import markdown
 from common.markdown import Markdown
+from storage.datasets.materialise import Progress
+from tasks.wiring.prefect_server import shown
 
 
 def show(key: str | None, text: str, description: str) -> None:
@@ -41,3 +46,36 @@ def update_progress(artifact: UUID, percent: float, description: str | None = No
     from prefect.artifacts import update_progress_artifact
 
     update_progress_artifact(artifact, percent, None if description is None else Markdown.escape(description))
+
+
+_RETRY_SECONDS = 60.0
+
+
+class ProgressBar:
+    """A progress bar in the Prefect UI, of a dataset that is being prepared."""
+
+    def __init__(self, description: str) -> None:
+        self._description, self._shown, self._failed = description, 0.0, -math.inf
+        self._id: Any = None  # a UUID once the bar exists
+
+    def show(self, made: Progress) -> None:
+        """Create the bar, or update it if it has moved by 5 %: each update is a request to the server.
+
+        After a failure, it makes no request for a minute, so that the work does not wait for the server.
+        """
+        if time.monotonic() - self._failed < _RETRY_SECONDS:
+            return
+        self._failed = time.monotonic()
+        with shown(f"the progress of {self._description}"):
+            self._show(made)
+            self._failed = -math.inf
+
+    def _show(self, made: Progress) -> None:
+        share = 100.0 * made.files / max(made.files_total, 1)
+        if self._id is None:
+            self._id = show_progress(share, self._description)
+        elif share - self._shown >= 5 or share == 100.0:
+            update_progress(self._id, share)
+        else:
+            return
+        self._shown = share

@@ -94,7 +94,7 @@ def test_processes_that_a_flow_starts_do_not_look_there_either(folder: Path) -> 
         "    subprocess.run([sys.executable, '-P', '-c', 'import grading.grade'], check=True)\n"
         "    import common.names\n"
         "    with multiprocessing.get_context('spawn').Pool(1) as pool:\n"
-        "        pool.apply(eval, ['__import__(\"tasks.grade\")and None'])\n"
+        "        pool.apply(eval, ['__import__(\"tasks.grading\")and None'])\n"
     )
     (folder / "engine").mkdir()
     (folder / "engine" / "main.py").write_text(script)

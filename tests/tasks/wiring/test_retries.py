@@ -15,13 +15,17 @@ from common.errors import UserError
 from sandbox.docker.engine import EngineUnreachable
 from storage.datasets.cluster import ClusterError
 from storage.sources.kaggle.errors import Unreachable
-from tasks.agent_run import agent_run
-from tasks.aggregate import aggregate
-from tasks.checksum import checksum
-from tasks.download import download
-from tasks.grade import grade
-from tasks.integrity import familiarity, plagiarism, violations
-from tasks.split import split
+from tasks.steps import (
+    agent_run,
+    aggregate,
+    checksum,
+    download,
+    familiarity,
+    grade,
+    plagiarism,
+    split,
+    violations,
+)
 from tasks.wiring import prefect_tasks
 from tasks.wiring.prefect_tasks import retry_options, should_retry
 

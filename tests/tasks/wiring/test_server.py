@@ -23,8 +23,9 @@ from prefect.settings import (
     temporary_settings,
 )
 
+from common.settings import get_settings
 from storage.datasets.materialise import Progress
-from tasks.split import _ProgressArtifact
+from tasks.wiring.artifacts import ProgressBar
 from tasks.wiring.prefect_server import make_requests_wait, share_certificates, shown
 
 
@@ -45,8 +46,8 @@ def test_progress_that_cannot_be_shown_is_left_alone_for_a_while(monkeypatch: py
         tries.append(1)
         raise httpx.ConnectError("no server")
 
-    monkeypatch.setattr("tasks.split.show_progress", create)
-    bar = _ProgressArtifact("prepare digits v1")
+    monkeypatch.setattr("tasks.wiring.artifacts.show_progress", create)
+    bar = ProgressBar("prepare digits v1")
     for files in range(100):
         bar.show(Progress(files, 100, 0, 0))
     assert len(tries) == 1
@@ -54,6 +55,7 @@ def test_progress_that_cannot_be_shown_is_left_alone_for_a_while(monkeypatch: py
 
 def test_a_server_that_never_answers_is_given_up_within_the_patience(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MLEBENCH_PATIENCE", "2")
+    get_settings.cache_clear()
     monkeypatch.setattr(Client, "send", Client.send)  # `make_requests_wait` replaces it
     make_requests_wait()
     with socket.create_server(("127.0.0.1", 0), backlog=100) as silent:
