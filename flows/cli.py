@@ -42,6 +42,7 @@ SECTIONS = {
         "report": ("report", "Write the report of one or several run groups."),
         "open": ("open", "Open the report of run groups in the browser."),
         "compare": ("compare", "Compare two run groups."),
+        "plan": ("plan", "Plan a comparison: seeds and competitions, hours and dollars."),
         "export": ("export", "Write results in the formats of other tools."),
         "import-report": ("import_report", "Import published grading reports into the tables."),
         "rm": ("rm", "Remove run groups."),

@@ -8,18 +8,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from common.causes import cause_of
-from common.errors import UsageError, UserError
+from common.errors import UserError
 from flows.commands.answers import answer, takes_json
+from flows.commands.graded import graded
 from flows.commands.options import StoreOptions, takes
 from flows.commands.tables import Cell, show_table
-from flows.commands.types import GRADED_GROUP, one_agent
+from flows.commands.types import GRADED_GROUP
 from grading.words import number
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from grading.statistics.compare import Comparison
-    from storage.store import Store
 
 _STYLES = {"better": "green", "worse": "red", "mixed": "yellow"}
 _OUTCOMES = {
@@ -53,7 +51,7 @@ def command(a: str, b: str, everything: bool, storage: StoreOptions) -> None:
     from tasks.report import leaderboards_of
 
     store = storage.open()
-    grades = [_grades(store, name) for name in (a, b)]
+    grades = [graded(store, name) for name in (a, b)]
     comparison = compare(grades[0], grades[1], leaderboards_of(*grades))
     if comparison.competitions.empty:
         raise UserError(f"{a} and {b} have no competition in common")
@@ -75,25 +73,6 @@ def command(a: str, b: str, everything: bool, storage: StoreOptions) -> None:
 
 def _tables(comparison: Comparison) -> dict[str, Any]:
     return {name: getattr(comparison, name) for name in ("competitions", "differences", "only_a", "only_b")}
-
-
-def _grades(store: Store, name: str) -> pd.DataFrame:
-    from storage.runs.folders import no_runs
-    from storage.tables import read_table
-
-    group, _, edition = name.partition("@")
-    grades = read_table(store, "grades", [group])
-    if edition and len(grades) and edition not in (graded_editions := sorted(set(grades["edition"]))):
-        raise UserError(f"group {group!r} is not graded as {edition}, but as {' and '.join(graded_editions)}")
-    if edition and len(grades):
-        grades = grades[grades["edition"] == edition]
-    if not len(grades):
-        raise no_runs(store, group, "graded runs")
-    one_agent(group, grades)
-    editions = sorted(set(grades["edition"]))
-    if len(editions) > 1:
-        raise UsageError(f"group {group!r} is graded as {' and '.join(editions)}; choose one: {group}@{editions[0]}")
-    return grades
 
 
 def _show(comparison: Comparison, a: str, b: str, everything: bool) -> None:

@@ -1,173 +1,220 @@
-"""`mlebench run --dry-run`: what a command would prepare and run, how long that may take and what it may cost."""
+"""mlebench plan."""
 
 from __future__ import annotations
 
-from collections import Counter
+import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import click
 
 from common.errors import UserError
-from common.scheduling import finish_times
-from common.units import counted, data_size, duration, elapsed
-from competitions import registry
-from flows.commands.answers import answer
-from flows.commands.availability import REMEDY, not_for_everybody, notices
-from storage.store import Store
-from tasks.wiring.requests import Attempt, RunRequest
+from common.units import counted
+from flows.commands.answers import answer, takes_json
+from flows.commands.graded import graded
+from flows.commands.options import StoreOptions, takes
+from flows.commands.quantities import PERCENTAGE
+from flows.commands.tables import show_table
+from flows.commands.types import GRADED_GROUP
 
 if TYPE_CHECKING:
-    from common.settings import Settings
-    from flows.commands.preflight import Benchmark
-    from flows.preparing import Outlook
-    from storage.runs.records import RunRecord
-    from tasks.wiring.context import RunContext
+    import pandas as pd
 
-_TO_RUN = "to be run"
-_REFUSED = "refused"
+    from grading.statistics.power import Question, Variances
+    from storage.store import Store
+
+SEEDS = (1, 2, 3, 5, 10)
+SIZES = {"low": 22, "all": 75}
+"""Competitions of the splits that are planned for."""
+QUESTIONS: dict[Question, str] = {"these": "on these competitions", "like_these": "on competitions like these"}
 
 
-def show_plan(benchmark: Benchmark) -> int:
-    """Print the work for each competition and each run, and the limits of time and cost. Changes nothing.
+@dataclass(frozen=True)
+class Plan:
+    """What a number of competitions and seeds costs for one agent, and which differences it detects; in points."""
 
-    Returns the exit code: 1 if a run, or all of them, would be refused.
+    competitions: int
+    seeds: int
+    runs: int
+    hours: float
+    dollars: float
+    detectable_these: float
+    power_these: float
+    detectable_like_these: float
+    power_like_these: float
+
+
+@click.command("plan")
+@click.argument("groups", metavar="GROUP...", type=GRADED_GROUP, nargs=-1, required=True)
+@click.option(
+    "--difference",
+    type=PERCENTAGE,
+    metavar="POINTS",
+    default=5.0,
+    show_default=True,
+    help="True difference between two agents that is to be detected, in percentage points.",
+)
+@click.option(
+    "--power",
+    type=PERCENTAGE,
+    metavar="PERCENT",
+    default=80.0,
+    show_default=True,
+    help="Share of repetitions in which it is to be detected.",
+)
+@click.option(
+    "--figure",
+    type=click.Choice(["any_medal", "percentile"]),
+    default="any_medal",
+    show_default=True,
+    help="What is compared: the share of runs with any medal, or their mean human percentile.",
+)
+@takes(storage=StoreOptions)
+@takes_json
+def command(groups: tuple[str, ...], difference: float, power: float, figure: str, storage: StoreOptions) -> None:
+    """Plan a comparison of two agents: how many seeds and competitions detect a difference, and what they cost.
+
+    How much runs vary is taken from the results of each GROUP, of one agent each, which may be imported reports. With
+    several groups, how much agents differ from competition to competition is measured; with one, their results are
+    supposed to correlate with 0.5 over competitions.
+
+    For each number of competitions and seeds, the table has the runs, hours and dollars of one agent, the smallest
+    difference that is detected, and the power for --difference: on these competitions, where only runs vary, and on
+    competitions like these, where competitions vary, too. Tests are two-sided at 5 %, paired by competition.
     """
-    from flows.commands.preflight import refusals
-    from flows.preparing import Outlook
-    from tasks.wiring.attempts import attempts_of
-
-    context, ids = benchmark.context, benchmark.competition_ids
-    settings, store, request = context.settings, context.store, context.request
-    preparing = benchmark.preparing
-    # A host that prepares looks for downloads and space itself.
-    outlook = Outlook(preparing.states(store)) if benchmark.detach else Outlook.of(store, preparing)
-    datasets = [_data(outlook, name, benchmark.raw_dir) for name in ids]
-    runs: list[dict[str, Any]] = [
-        {"competition_id": name, "seed": attempt.seed, "state": _state(context, attempt)}
-        for name in ids
-        for attempt in attempts_of(context, name)
+    store = storage.open()
+    names = list(dict.fromkeys(groups))
+    found = {split: _variances(tables) for split, tables in _tables(store, names, figure).items()}
+    per_run, wanted = _per_run(store, names), (difference / 100, power / 100)
+    plans = [
+        _plan(found[split], competitions, seeds, wanted, per_run)
+        for split, competitions in SIZES.items()
+        for seeds in SEEDS
     ]
-    limit = context.limits.time_limit_seconds
-    todo = sum(run["state"].startswith(_TO_RUN) for run in runs)
-    refused = [*outlook.reasons(benchmark.raw_dir), *refusals(benchmark)]
-    stated = not_for_everybody(store, ids, [request.edition], benchmark.raw_dir)
-    plan = {
-        "run_group": request.run_group,
-        "competitions": datasets,
-        "runs": runs,
-        "runs_to_do": todo,
-        "download_bytes": sum(data["download_bytes"] or 0 for data in datasets),
-        "seconds_at_most": max(finish_times([(0, limit)] * todo, settings.agents), default=0),
-        "dollars_at_most": _dollars(settings, todo),
-        "so_far": _so_far(store, request),
-        "availability": {name: availability.model_dump() for name, availability in stated.items()},
-        "refusals": refused,
-    }
-    if not answer(plan):
-        for line in notices(stated, len(ids)):
-            click.echo(f"{line}; {REMEDY}")
-        _show(plan, settings, limit)
-    return 1 if refused or any(run["state"].startswith(_REFUSED) for run in runs) else 0
+    if answer(plans):
+        return
+    head = ("COMPETITIONS", "SEEDS", "RUNS", "HOURS", "DOLLARS", "THESE", "POWER %", "LIKE THESE", "POWER % ")
+    show_table(head, [_cells(plan) for plan in plans], right=head)
+    measured = found["all"]
+    within, between = (_number(100 * math.sqrt(each), ".1f") for each in (measured.within, measured.between))
+    supposed = "" if measured.measured else ", supposing a correlation of 0.5; a second GROUP measures it"
+    click.echo(f"THESE: smallest difference detected {QUESTIONS['these']}; runs vary by {within} points")
+    click.echo(f"LIKE THESE: {QUESTIONS['like_these']}; true differences vary by {between} points{supposed}")
+    _show_verdict(plans, measured, difference, power)
 
 
-def _data(outlook: Outlook, name: str, raw_dir: str | None) -> dict[str, Any]:
-    """The work for the data of a competition. `download_bytes` is None if the size is not known."""
-    from tasks.wiring.context import download_source
+def _tables(store: Store, groups: Sequence[str], figure: str) -> dict[str, list[pd.DataFrame]]:
+    """For each split, a frame of each group with the same competitions as rows, and a column per seed, in fractions."""
+    from grading.statistics.attempts import mean_percentile
+    from grading.statistics.series import latest_grades
+    from tasks.report import leaderboards_of
 
-    state, source = outlook.states[name], download_source(name, raw_dir).name
-    remote = state == "missing" and source == "kaggle"
+    frames: list[pd.DataFrame] = []
+    splits: dict[str, str] = {}
+    for group in groups:
+        grades = latest_grades(graded(store, group))
+        grades = grades[grades["outcome"] != "failed"]
+        splits |= dict(zip(grades["competition_id"], grades["complexity"], strict=True))
+        values = grades["any_medal"].astype(float).tolist()
+        if figure == "percentile":
+            boards, scores = leaderboards_of(grades), grades["score"].where(grades["valid_submission"])
+            pairs = zip(scores.astype(float), grades["competition_id"], strict=True)
+            values = [mean_percentile([score], 1, boards.get(name)) / 100 for score, name in pairs]
+        frames.append(grades.assign(value=values).pivot(index="competition_id", columns="seed", values="value"))
+    names = {"all": sorted(splits), "low": sorted(name for name, split in splits.items() if split == "low")}
+    # With fewer than two competitions of a split, what varies there is taken from all of them.
     return {
-        "competition_id": name,
-        "prepared": state in ("prepared", "made"),
-        "source": source,
-        "download": remote,
-        "download_bytes": registry.get(name).facts.size_bytes if remote else 0,
-        "verified": state == "prepared",
-        "refused": name in outlook.refused or isinstance(state, Exception),
+        split: [frame.reindex(names[split] if len(names[split]) > 1 else names["all"]) for frame in frames]
+        for split in SIZES
     }
 
 
-def _show(plan: dict[str, Any], settings: Settings, limit: float) -> None:
-    counts: Counter[str] = Counter()
-    for data in plan["competitions"]:
-        click.echo(f"{data['competition_id']}: {_in_words(data)}")
-        for run in plan["runs"]:
-            if run["competition_id"] == data["competition_id"]:
-                click.echo(f"  seed {run['seed']}: {run['state']}")
-                counts[run["state"].partition(":")[0]] += 1
-    other_counts = [f"{count} {state}" for state, count in counts.items() if not state.startswith(_TO_RUN)]
-    click.echo(", ".join([f"Run group {plan['run_group']}: {counted(plan['runs_to_do'], 'run')} to do", *other_counts]))
-    downloads = [data for data in plan["competitions"] if data["download"]]
-    if downloads:
-        unknown = sum(download["download_bytes"] is None for download in downloads)
-        unknown_part = f", and {unknown} of unknown size" if unknown else ""
-        click.echo(f"Download: {data_size(plan['download_bytes'])} from Kaggle{unknown_part}")
-    if plan["runs_to_do"]:
-        click.echo(
-            f"Time: at most {duration(limit)} each, {settings.agents} at the same time, so at most "
-            f"{duration(plan['seconds_at_most'])} for the agents"
+def _variances(tables: Sequence[pd.DataFrame]) -> Variances:
+    """The variances in the results. Raises `UserError` if they do not tell how much runs vary."""
+    from grading.statistics.power import variances
+
+    found = variances([table.to_numpy(float) for table in tables])
+    if math.isnan(found.within):
+        raise UserError("no competition has two graded runs, so how much runs vary is not known; name other groups")
+    if found.within == 0:
+        raise UserError("the runs of each competition are equal, so how much runs vary is not known; name other groups")
+    return found
+
+
+def _per_run(store: Store, groups: Sequence[str]) -> tuple[float, float]:
+    """Mean hours and dollars of the runs; NaN where none is known, as for imported reports."""
+    from storage.tables import read_table
+
+    runs = read_table(store, "runs", [group.partition("@")[0] for group in groups])
+    columns = (("duration_seconds", 3600.0), ("gateway_cost_usd", 1.0))
+    hours, dollars = (float(runs[name].mean()) / unit if name in runs else math.nan for name, unit in columns)
+    return hours, dollars
+
+
+def _plan(
+    found: Variances, competitions: int, seeds: int, wanted: tuple[float, float], per_run: tuple[float, float]
+) -> Plan:
+    """One row; `wanted` are the difference and the power as fractions, `per_run` the hours and dollars."""
+    from grading.statistics.power import detectable, power_of, standard_error
+
+    runs, (difference, power) = competitions * seeds, wanted
+    these, like_these = (standard_error(found, competitions, seeds, question) for question in QUESTIONS)
+    return Plan(
+        competitions,
+        seeds,
+        runs,
+        *(runs * each for each in per_run),
+        *(
+            100 * value
+            for error in (these, like_these)
+            for value in (detectable(error, power), power_of(difference, error))
+        ),
+    )
+
+
+def _cells(plan: Plan) -> list[str]:
+    counts = [f"{count:,}" for count in (plan.competitions, plan.seeds, plan.runs)]
+    points = [
+        text
+        for smallest, power in (
+            (plan.detectable_these, plan.power_these),
+            (plan.detectable_like_these, plan.power_like_these),
         )
-        click.echo(f"Cost: {_cost(settings, plan['dollars_at_most'])}")
-    if so_far := plan["so_far"]:
-        cost = f" and ${so_far['mean_cost_usd']:,.2f}" if so_far["mean_cost_usd"] else ""
-        runs, seconds = counted(so_far["runs"], "finished run"), elapsed(so_far["mean_seconds"])
-        click.echo(f"On average, the {runs} of this group took {seconds}{cost}")
-    for text in plan["refusals"]:
-        click.echo(f"Refused: {text}")
+        for text in (_points(smallest), _number(power, ".0f"))
+    ]
+    return [
+        *counts,
+        _number(plan.hours, ",.0f" if plan.hours >= 10 else ".1f"),
+        _number(plan.dollars, ",.2f"),
+        *points,
+    ]
 
 
-def _in_words(data: dict[str, Any]) -> str:
-    if data["refused"]:
-        return "cannot be prepared, see below"
-    if data["prepared"]:
-        return "prepared already, to be reused" if data["verified"] else "prepared already, to be verified"
-    if not data["download"]:
-        return "to be prepared" + (
-            ", from bundled data" if data["source"] == "bundled" else ", the download is at hand"
-        )
-    download_bytes = data["download_bytes"]
-    return f"to be downloaded ({data_size(download_bytes) if download_bytes else 'size not known'}) and prepared"
+def _number(value: float, form: str) -> str:
+    return "n/a" if math.isnan(value) else format(value, form)
 
 
-def _dollars(settings: Settings, runs: int) -> float | None:
-    """The maximum cost of language models for this many runs; None if nothing limits it."""
-    if not settings.providers or not runs:
-        return 0.0
-    return None if settings.llm_dollars is None else runs * settings.llm_dollars
+def _points(value: float) -> str:
+    """A difference, which cannot exceed 100 points."""
+    return "none" if value > 100 else _number(value, ".1f")
 
 
-def _cost(settings: Settings, max_dollars: float | None) -> str:
-    if not settings.providers:
-        return "nothing for language models: MLEBENCH_PROVIDERS names none"
-    if max_dollars is None:
-        return "no limit in dollars for language models: MLEBENCH_LLM_DOLLARS sets one for each run"
-    return f"at most ${settings.llm_dollars:,.2f} each for language models, so at most ${max_dollars:,.2f}"
+def _show_verdict(plans: Sequence[Plan], found: Variances, difference: float, power: float) -> None:
+    """For each question, the fewest runs that detect the difference."""
+    from grading.statistics.power import competitions_needed, seeds_needed
 
-
-def _so_far(store: Store, request: RunRequest) -> dict[str, Any] | None:
-    """Means of the finished runs of the group, as an estimate for the others; None without any."""
-    from storage.runs.folders import stored_runs
-
-    records: Sequence[RunRecord] = [run.record for run in stored_runs(store, request.run_group)]
-    seconds = [record.duration_seconds for record in records if record.duration_seconds is not None]
-    if not seconds:
-        return None
-    cost = sum(record.gateway_cost_usd or 0.0 for record in records)
-    return {"runs": len(seconds), "mean_seconds": sum(seconds) / len(seconds), "mean_cost_usd": cost / len(seconds)}
-
-
-def _state(context: RunContext, attempt: Attempt) -> str:
-    from tasks.wiring.attempts import attempt_folder, finished_run, require_replaceable
-    from tasks.wiring.grades import finished_grade, grade_request
-
-    if attempt.dataset_key is not None:
-        try:
-            require_replaceable(context, attempt)
-        except UserError as error:
-            return f"{_REFUSED}: {error}"
-    record = finished_run(context.store, attempt)
-    if record is None:
-        earlier_run = attempt_folder(context.store, attempt).read_run()
-        return f"{_TO_RUN} again: it is {earlier_run.status}" if earlier_run is not None else _TO_RUN
-    return "finished" if finished_grade(context.store, grade_request(attempt)) else "finished, to be graded"
+    most = plans[-1]
+    seeds = seeds_needed(found, difference / 100, most.competitions, power / 100)
+    competitions = competitions_needed(found, difference / 100, most.seeds, power / 100)
+    otherwise: dict[Question, str] = {
+        "these": f"{most.competitions} competitions take {seeds:,} seeds",
+        "like_these": f"{most.seeds} seeds take {competitions:,} competitions",
+    }
+    for question, words in QUESTIONS.items():
+        enough = [plan for plan in plans if getattr(plan, f"detectable_{question}") <= difference]
+        fewest = min(enough, key=lambda plan: plan.runs, default=None)
+        found_by = f"{fewest.competitions} competitions x {counted(fewest.seeds, 'seed')}" if fewest else ""
+        result = found_by or f"none of these; {otherwise[question]}"
+        points = "point" if difference == 1 else "points"
+        click.echo(f"{difference:g} {points} {words}, with {power:g} % power: {result}")

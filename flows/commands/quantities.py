@@ -1,4 +1,4 @@
-"""Types of options: sizes, times and limits of runs, with or without a unit; see `common.units`."""
+"""Types of options: percentages, and sizes, times and limits of runs, with or without a unit; see `common.units`."""
 
 from __future__ import annotations
 
@@ -33,6 +33,18 @@ def _gibibytes(value: object) -> int:
     return parse_size(f"{text}GiB" if text[-1:].isdigit() else text)
 
 
+def _percentage(value: object) -> float:
+    """A number above 0 and below 100."""
+    try:
+        number = float(str(value))
+    except ValueError:
+        number = 0.0
+    if not 0 < number < 100:
+        raise ValueError(f"{value!r} is not a number above 0 and below 100")
+    return number
+
+
+PERCENTAGE = Quantity("number", _percentage)
 DURATION = Quantity("time", parse_duration)
 POSITIVE_DURATION = Quantity("time", parse_duration, zero=False)
 GIBIBYTES = Quantity("size", _gibibytes, zero=False)

@@ -88,7 +88,7 @@ def command(
     )
     require_ready(benchmark, dry_run=run.dry_run)
     if run.dry_run:
-        from flows.commands.plan import show_plan
+        from flows.commands.dry_run import show_plan
 
         return show_plan(benchmark)
     request = benchmark.context.request

@@ -31,6 +31,7 @@ COMMANDS = {
     "regrade": ["regrade", "old-process"],
     "export": ["export", "old-process"],
     "compare": ["compare", "old-process", "other"],
+    "plan": ["plan", "old-process"],
     "du": ["du"],
     "gc": ["gc", "--orphans"],
     "plagiarism": ["examine", "--only", "plagiarism", "old-process"],

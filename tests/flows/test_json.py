@@ -31,6 +31,7 @@ RESULTS: dict[str, tuple[list[str], set[str]]] = {
     "show": ([RUN], {"record", "grade", "files"}),
     "verify": ([GROUP], {"verified", "runs", "manifest"}),
     "compare": ([GROUP, GROUP], {"a", "b", "competitions", "differences"}),
+    "plan": ([GROUP], {"competitions", "seeds", "hours", "dollars", "power_these", "detectable_like_these"}),
     "report": ([GROUP], {"experiment_id"}),
     "leaderboard": (["--split", "demo"], {"competition_id", "gold"}),
     "check": (["diabetes", "--prepared", "{dataset}"], {"competition_id", "check", "verdict", "problems"}),
