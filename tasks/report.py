@@ -135,6 +135,7 @@ def write_report(
     folder = store.url("reports", report_name(run_groups))
     facts = _facts(grades, runs)
     counting = replace(counting_of(store, grades, runs, split), incomplete=incomplete)
+    root = "../.." if out is None else store.root
     title = f"MLE-bench: {' and '.join(run_groups)}"
     results = Results(
         grades,
@@ -149,7 +150,8 @@ def write_report(
         thresholds={name: _thresholds(competition, grades) for name, competition in facts.items()},
         percentiles=_percentiles(facts),
         conditions={group: report_conditions(runs, grades, group) for group in run_groups},
-        trajectories=_trajectories(store, runs, "../.." if out is None else store.root),
+        root=root,
+        trajectories=_trajectories(store, runs, root),
         leaks={
             (edition, name): _leaks(competition, edition) for name, competition in facts.items() for edition in EDITIONS
         },

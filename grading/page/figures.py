@@ -1,51 +1,39 @@
-"""Figures of rates: learning curves over time and dollars, pass@k, and resources."""
+"""Figures of rates: medals and human percentiles over time and dollars, validations, pass@k, and resources."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 from markupsafe import Markup
 
 from common.cleaning import clean
-from grading.page.attempts import money
-from grading.page.drawing import HEIGHT, WIDTH, chart, grid
+from grading.page.charts import Axis, Line, draw, scale, steps
 from grading.page.format import duration
 from grading.page.results import Results
+from grading.page.sections import repeated_by_all
 from grading.page.view import Series, View
 from grading.statistics.aggregate import Aggregate
 from grading.statistics.learning import learning
 from grading.statistics.validations import validation_counts
 
-_LINE = Markup('<polyline class="line l{}" points="{}"><title>{}</title></polyline>')
-_POINT = Markup('<line class="dot l{0}" x1="{1:.1f}" x2="{1:.1f}" y1="{2:.1f}" y2="{2:.1f}"><title>{3}</title></line>')
 
-
-@dataclass(frozen=True)
-class _Scale:
-    """The values that the upper edge of a chart may have, and how values are written: at the axis, and of points."""
-
-    tops: tuple[float, ...]
-    axis: Callable[[float], str]
-    point: Callable[[float], str]
-
-
-_SHARES = _Scale((0.1, 0.2, 0.25, 0.5, 1.0), lambda value: f"{100 * value:g} %", lambda value: f"{100 * value:.1f} %")
-_NUMBERS = _Scale(tuple(step * 10**n for n in range(6) for step in (1, 2, 5)), "{:g}".format, "{:.3g}".format)
+def _percent(value: float) -> str:
+    return f"{100 * value:g} %"
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A chart with the texts of its axes: `upper` at the upper edge, `middle` half way."""
+    """A chart with its title, and the split that it shows."""
 
     title: str
     split: str
-    ticks: list[str]
-    upper: str
-    middle: str
     chart: Markup
-    drawn: list[Series]
+    banded: bool
+    """Whether lines have bands."""
 
 
 def figures(view: View, results: Results, aggregate: Aggregate) -> list[Figure]:
@@ -53,6 +41,10 @@ def figures(view: View, results: Results, aggregate: Aggregate) -> list[Figure]:
     grades, snapshots = results.grades, results.snapshots
     if grades.empty:
         return []
+    drawn = []
+    if results.over_time is not None:
+        medals = results.over_time[results.over_time["rate"] == "any_medal"].assign(value=lambda rows: rows["mean"])
+        drawn.append(_figure(view, medals, "at_seconds", "Any medal over time", duration))
     curves = learning(
         grades,
         grades.iloc[:0] if snapshots is None else snapshots,
@@ -61,76 +53,88 @@ def figures(view: View, results: Results, aggregate: Aggregate) -> list[Figure]:
         results.counting,
         results.percentiles,
     )
-    drawn = []
     for axis, column, title in (
         ("seconds", "percentile", "Mean human percentile over time"),
         ("dollars", "any_medal", "Any medal over dollars per run"),
         ("dollars", "percentile", "Mean human percentile over dollars per run"),
     ):
         part = curves[(curves["axis"] == axis) & curves[column].notna()]
-        scale = 0.01 if column == "percentile" else 1.0
-        show = duration if axis == "seconds" else money
-        drawn.append(_figure(view, part.assign(value=part[column] * scale), "at", title, show))
+        factor = 0.01 if column == "percentile" else 1.0
+        show = duration if axis == "seconds" else _dollars
+        drawn.append(_figure(view, part.assign(value=part[column] * factor), "at", title, show))
     if results.validations is not None:
         counts = validation_counts(grades, results.validations, results.runs, results.usage, results.counting)
         for axis, title, show in (
             ("seconds", "Validations per run over time", duration),
-            ("dollars", "Validations per run over dollars", money),
+            ("dollars", "Validations per run over dollars", _dollars),
         ):
             part = counts[counts["axis"] == axis]
-            drawn.append(_figure(view, part.assign(value=part["validations"]), "at", title, show, _NUMBERS))
+            drawn.append(_figure(view, part.assign(value=part["validations"]), "at", title, show, "{:g}".format))
     attempts = results.pass_at
     medals = attempts[(attempts["rate"] == "any_medal")].assign(value=lambda rows: rows["mean"])
     if len(medals) and medals["k"].max() > 1:
-        drawn.append(_figure(view, medals, "k", "Any medal in k attempts", lambda k: f"k = {k:g}"))
+        drawn.append(_figure(view, medals, "k", "Any medal in k attempts", lambda k: f"k = {k:g}", log=False))
     drawn.append(_resources(view, results, aggregate))
     return [each for each in drawn if each is not None]
 
 
 def _figure(
-    view: View, rows: pd.DataFrame, x: str, title: str, show: Callable[[float], str], scale: _Scale = _SHARES
+    view: View,
+    rows: pd.DataFrame,
+    x: str,
+    title: str,
+    show: Callable[[float], str],
+    show_value: Callable[[float], str] = _percent,
+    log: bool = True,
 ) -> Figure | None:
-    """A line per series over the values of `x`, which are evenly spaced, in the split with the most competitions.
+    """A line per series over the values of `x`, in the split with the most competitions.
 
     None if there is nothing to see: one value of `x` only, or nothing above zero.
     """
     if rows.empty:
         return None
     splits = list(rows["split"].unique())
+    if repeated_by_all(splits):
+        splits.remove("all")
     split = "all" if "all" in splits else max(splits, key=lambda each: (rows["split"] == each).sum())
-    rows = rows[rows["split"] == split]
-    ticks = sorted(rows[x].unique())
-    if len(ticks) < 2 or not (rows["value"] > 0).any():
+    rows = rows[rows["split"] == split].sort_values(x)
+    values = sorted(float(each) for each in rows[x].unique())
+    if len(values) < 2 or not (rows["value"] > 0).any():
         return None
-    lines: dict[int, list[tuple[int, float]]] = {}
+    by_series: dict[int, list[dict[Any, Any]]] = {}
     for row in rows.to_dict("records"):
-        lines.setdefault(view.series_of(row).index, []).append((ticks.index(row[x]), float(row["value"])))
-    texts = [show(tick) for tick in ticks]
-    named = {view.series[index]: sorted(points) for index, points in lines.items()}
-    lines_of = [(series, series.label, points) for series, points in named.items()]
-    return _drawn(title, clean(split), texts, lines_of, scale)
+        by_series.setdefault(view.series_of(row).index, []).append(row)
+    lines = [
+        Line(
+            view.series[index],
+            [(float(row[x]), float(row["value"])) for row in own],
+            [(float(row[x]), low, high) for row in own for low, high in [_band(row)] if not math.isnan(low)],
+        )
+        for index, own in sorted(by_series.items())
+    ]
+    return _drawn(title, clean(split), steps(values, show, log), lines, show_value)
 
 
-def _drawn(
-    title: str,
-    split: str,
-    ticks: list[str],
-    lines: Sequence[tuple[Series, str, Sequence[tuple[int, float]]]],
-    scale: _Scale = _SHARES,
-) -> Figure:
-    most = max((value for _, _, points in lines for _, value in points), default=0.0)
-    top = next((step for step in scale.tops if most <= step), most)
-    parts = grid()
-    for series, label, points in lines:
-        places = [(WIDTH * x / max(1, len(ticks) - 1), HEIGHT * (1 - y / top)) for x, y in points]
-        words = f"{label}: " + ", ".join(f"{scale.point(y)} at {ticks[x]}" for x, y in points)
-        if len(places) > 1:
-            parts.append(_LINE.format(series.shape, " ".join(f"{x:.1f},{y:.1f}" for x, y in places), words))
-        parts += (_POINT.format(series.shape, x, y, words) for x, y in places)
-    label = f"{title}, {split}: " + "; ".join(label for _, label, _ in lines)
-    drawn = [series for series, _, _ in lines]
+def _band(row: dict[Any, Any]) -> tuple[float, float]:
+    low, high = float(row.get("ci_low", math.nan)), float(row.get("ci_high", math.nan))
+    return (low, high) if math.isnan(low) else (max(0.0, low), min(1.0, high))
+
+
+def _dollars(value: float) -> str:
+    """Dollars at an axis, with two significant digits below ten.
+
+    >>> _dollars(0.1065), _dollars(3.41), _dollars(54.0)
+    ('$0.11', '$3.4', '$54')
+    """
+    return f"${value:,.0f}" if value >= 10 else f"${float(f'{value:.2g}'):g}"
+
+
+def _drawn(title: str, split: str, x: Axis, lines: Sequence[Line], show: Callable[[float], str] = _percent) -> Figure:
+    ends = [y for line in lines for _, y in line.points] + [high for line in lines for _, _, high in line.band]
+    y = scale(max(ends), show, 1.0 if show is _percent else math.inf)
+    words = f"{title}, {split}: {len(lines)} lines"
     return Figure(
-        title, split, ticks, scale.axis(top), scale.axis(top / 2), chart(parts, label, "rates-over-time"), drawn
+        title, split, draw(lines, x, y, words, title.lower().replace(" ", "-")), any(line.band for line in lines)
     )
 
 
@@ -151,12 +155,18 @@ def _resources(view: View, results: Results, aggregate: Aggregate) -> Figure | N
     scaled = {agent: points for agent, points in by_agent.items() if len(points) > 1}
     if not scaled:
         return None
-    ticks = sorted({resources for points in scaled.values() for resources in points})
+    found = sorted({resources for points in scaled.values() for resources in points})
+    # Steps, not amounts: hours and GPUs have no common axis.
+    axis = Axis([(float(n), _named(*each)) for n, each in enumerate(found)], 0.0, float(len(found) - 1))
     lines = [
-        (next(iter(points.values()))[0], agent, sorted((ticks.index(at), value) for at, (_, value) in points.items()))
+        Line(
+            next(iter(points.values()))[0],
+            sorted((float(found.index(at)), value) for at, (_, value) in points.items()),
+            label=agent,
+        )
         for agent, points in scaled.items()
     ]
-    return _drawn("Any medal by resources", clean(split), [_named(*each) for each in ticks], lines)
+    return _drawn("Any medal by resources", clean(split), axis, lines)
 
 
 def _one(runs: pd.DataFrame, column: str) -> float:

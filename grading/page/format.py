@@ -119,5 +119,5 @@ def result_title(result: Result, timing: bool = False) -> str:
         ended = "" if result.status in (None, "completed") else f" ({result.ended})"
         return f"{who}: {duration(result.duration)}{ended}"
     score = "" if result.score is None else f"{number(result.score)}, "
-    beaten = "" if math.isnan(result.percentile) else f", beats {result.percentile:.0f} % of the teams"
+    beaten = "" if math.isnan(result.percentile) else f", human percentile {result.percentile:.0f}"
     return f"{who}: {score}{KIND_WORDS[result.kind]}{beaten}"

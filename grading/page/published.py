@@ -14,7 +14,7 @@ from common.units import counted
 from grading.conditions import deviations, unlike, unlike_grades
 from grading.page.format import DASH
 from grading.page.results import Results
-from grading.page.sections import covered, headline
+from grading.page.sections import covered, rates_by_split
 from grading.page.view import Series, View
 from grading.statistics.series import BENCHMARK_SPLITS, by_series
 
@@ -50,7 +50,7 @@ class PublishedRows:
 def published_rows(view: View, results: Results) -> PublishedRows:
     """The rows of all series, in the order of the published table. Ungraded runs count as failures, as published."""
     aggregate = results.aggregate(incomplete="fail")
-    rates, covers = headline(view, aggregate, results.split_sizes)["cells"], covered(view, results, aggregate)
+    rates, covers = rates_by_split(view, aggregate, results.split_sizes), covered(view, results, aggregate)
     models = _models(results)
     rows, away, ran = [], [], set()
     for series in view.series:

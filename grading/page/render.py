@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
+from common import plain_json
 from common.units import counted
-from grading.page import attempts, sections, timeline
+from grading.page import attempts, links, sections, timeline
 from grading.page import format as fmt
 from grading.page.contamination import contamination_section
 from grading.page.figures import figures
 from grading.page.generalisation import generalisation_section
+from grading.page.headline import PUBLISHED_AT, PUBLISHED_ON, headline
 from grading.page.integrity import integrity_section
 from grading.page.noise import noise_section
 from grading.page.published import HEADER, published_rows
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
     from grading.page.results import Results
 
 TITLE = "MLE-bench results"
+_TEMPLATES = ("page.html", "headline.html", "analysis.html", "runs.html", "macros.html")
+_FEW_RESULTS = 60  # up to which the page is short enough to show its runs at once
 
 
 def render_page(results: Results, title: str = TITLE, generated_at: datetime | None = None) -> str:
@@ -39,8 +43,19 @@ def render_page(results: Results, title: str = TITLE, generated_at: datetime | N
     view = results.view
     aggregate, chosen = results.aggregate(), results.chosen
     own_snapshots = timeline.by_competition(chosen.snapshots)
+    apart = sections.apart(view, results, aggregate)
+    beaten, leaky = sections.percentiles(view, results), set().union(*results.leaking.values())
     series_of_run = {(r.series.run_group, r.run_id, r.series.edition): r.series for r in view.results}
     costs = attempts.cost_tables(view, chosen)
+    told = {
+        "sizes": results.split_sizes,
+        "percentiles": beaten,
+        "letters": {} if apart is None else apart["letters"],
+        "usage": {series.index: row for series, row in costs[0]} if costs else {},
+    }
+    rates = aggregate.rates[aggregate.rates["rate"] == "any_medal"].to_dict("records")
+    competitions = sections.by_difference(view)
+    numbers = {id(result): number for number, result in enumerate(view.results)}
     listed = [r for r in view.results if r.failure and not r.late]
     script = _asset("page.js")
     page = _environment().get_template("page.html")
@@ -51,18 +66,29 @@ def render_page(results: Results, title: str = TITLE, generated_at: datetime | N
         script=Markup(script),  # noqa: S704 - our own file
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         view=view,
+        competitions=competitions,
         statement=aggregate.statement(),
         covered=sections.covered(view, results, aggregate),
         gaps=sections.gaps(view, aggregate, results.unavailable),
-        headline=sections.headline(view, aggregate, results.split_sizes),
-        apart=sections.apart(view, results, aggregate),
+        head=headline(view, rates, told),
+        one_agent=len(view.series) == 1,
+        published_on=PUBLISHED_ON,
+        published_at=PUBLISHED_AT,
+        apart=apart,
+        leaky=leaky,
+        small=len(view.results) <= _FEW_RESULTS,
+        row=lambda result: numbers[id(result)],
+        files=links.links(view, chosen),
+        root=results.root,
+        groups_of=plain_json.dumps({series.label: series.run_group for series in view.series}),
+        choices=[(name, values) for name, values in sections.choices(view).items() if len(values) > 1],
         bounded=sections.bounded(view, aggregate),
         published=published_rows(view, chosen),
         published_header=HEADER,
         sensitive=sections.sensitive(view, results),
         rates=sections.rates(view, aggregate),
         rate_names=sections.RATE_NAMES,
-        beaten=sections.percentiles(view, results),
+        beaten=beaten,
         totals=sections.totals(view),
         generalised=generalisation_section(view, chosen),
         contaminated=contamination_section(view, results),
@@ -70,11 +96,11 @@ def render_page(results: Results, title: str = TITLE, generated_at: datetime | N
         plots=[
             (
                 c,
-                medal_strip(c, view.series, not view.lean),
+                medal_strip(c, view.series, not view.lean, view.crowded),
                 score_strip(c, view.series, not view.lean),
                 None if view.crowded else timeline.score_timeline(c, own_snapshots.get(c.id), series_of_run),
             )
-            for c in view.competitions
+            for c in competitions
             if c.thresholds
         ],
         passes=attempts.pass_table(view, results),
@@ -112,7 +138,7 @@ def _environment() -> Environment:
     from jinja2 import DictLoader, Environment, StrictUndefined
 
     environment = Environment(
-        loader=DictLoader({"page.html": _asset("page.html")}),
+        loader=DictLoader({name: _asset(name) for name in _TEMPLATES}),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

@@ -53,6 +53,8 @@ class Results:
     """21 scores of the leaderboard, from best to worst."""
     conditions: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     """Further conditions to state, by run group."""
+    root: str | None = None
+    """The root of the store as seen from the report's folder, for links to the folders of runs."""
     trajectories: Mapping[tuple[str, str], str] = field(default_factory=dict)
     """(run group, run id) -> path from the report's folder to the page with the run's trajectory."""
     leaks: Mapping[tuple[str, str], Sequence[str]] = field(default_factory=dict)

@@ -14,12 +14,14 @@ from common.cleaning import clean
 from common.units import counted
 from grading.page import format as fmt
 from grading.page.results import Results
+from grading.page.scales import medal_position
 from grading.page.strip_plots import duration_strip
-from grading.page.view import Result, Series, View
+from grading.page.view import CompetitionView, Result, Series, View
 from grading.statistics.aggregate import Aggregate
 from grading.statistics.attempts import percentile_of
 from grading.statistics.counting import Cells, cells_of
 from grading.statistics.differences import differences, letters
+from grading.statistics.seeds import mean
 from grading.statistics.sensitivity import sensitivity
 from grading.statistics.series import BENCHMARK_SPLITS, SERIES, split_order
 from grading.words import KIND_WORDS
@@ -55,33 +57,24 @@ _RUN_FACTS = {
 _NICE_DURATIONS = [1, 2, 4, 10, 20, 40, 60, 120, 240, 600, 1200, 2400, 3600, 7200, 4 * 3600, 8 * 3600, 12 * 3600, 86400]
 
 
-def headline(view: View, aggregate: Aggregate, sizes: Mapping[str, int]) -> dict[str, Any]:
-    """Any-medal rates by split: the columns, and the cells of each series."""
+def rates_by_split(view: View, aggregate: Aggregate, sizes: Mapping[str, int]) -> dict[tuple[int, str], dict[Any, Any]]:
+    """The rate of any medal by series index and split, with `full`, `partial` and `repeats`."""
     chosen = aggregate.rates[aggregate.rates["rate"] == "any_medal"]
     present = list(dict.fromkeys(chosen["split"]))
-    # The four columns of the paper are shown even if only one split was run.
-    paper = [*BENCHMARK_SPLITS, "all"]
-    splits = [*paper, *(s for s in present if s not in paper)] if set(present) & set(paper) else present
     sizes = {"all": sum(sizes.get(split, 0) for split in BENCHMARK_SPLITS), **sizes}
-    models = {c.complexity for c in view.competitions if not c.human}
     cells: dict[tuple[int, str], dict[Any, Any]] = {}
     for row in chosen.to_dict("records"):
-        series = view.series_of(row)
         full = sizes.get(row["split"]) or row["competitions"]
         repeats = repeated_by_all(present) if row["split"] == "all" else None
-        cells[series.index, row["split"]] = {
-            **row,
-            "full": full,
-            "partial": row["competitions"] < full and not repeats,
-            "repeats": repeats,
-        }
-    return {"splits": splits, "cells": cells, "models": models}
+        partial = row["competitions"] < full and not repeats
+        cells[view.series_of(row).index, row["split"]] = {**row, "full": full, "partial": partial, "repeats": repeats}
+    return cells
 
 
 def covered(view: View, results: Results, aggregate: Aggregate) -> list[tuple[Series, str]]:
     """Over which competitions rates are, where these are not all of a split: a sentence for each series and split."""
     sentences = []
-    for (index, split), cell in headline(view, aggregate, results.split_sizes)["cells"].items():
+    for (index, split), cell in rates_by_split(view, aggregate, results.split_sizes).items():
         if not cell["partial"]:
             continue
         ran = {c.id for c in view.competitions if any(key[0] == index for key in c.results)}
@@ -221,6 +214,34 @@ def comparability(view: View, stated: Mapping[tuple[str, str], tuple[str, str]])
     editions = sorted({series.edition for series in view.series})
     pairs = [(edition, competition.id) for edition in editions for competition in view.competitions]
     return [(*pair, *stated[pair]) for pair in pairs if stated.get(pair, ("fully", ""))[0] != "fully"]
+
+
+def by_difference(view: View) -> list[CompetitionView]:
+    """The competitions, those first in which agents differ most: in their mean place on the scale of medals.
+
+    With one agent, those first in which its seeds differ most.
+    """
+
+    def places(competition: CompetitionView) -> list[float]:
+        by_series: dict[int, list[float]] = {}
+        for result in competition.results.values():
+            limits = competition.thresholds
+            place = medal_position(result.score or 0.0, limits) if limits is not None and result.scored else 0.0
+            by_series.setdefault(result.series.index, []).append(place)
+        means = [mean(own) for own in by_series.values()]
+        return means if len(view.series) > 1 else [place for own in by_series.values() for place in own]
+
+    def spread(competition: CompetitionView) -> float:
+        found = places(competition)
+        return max(found, default=0.0) - min(found, default=0.0)
+
+    return sorted(view.competitions, key=lambda competition: -round(spread(competition), 6))
+
+
+def choices(view: View) -> dict[str, list[str]]:
+    """The values by which competitions can be filtered, by name of the filter."""
+    splits = sorted({c.complexity for c in view.competitions}, key=split_order)
+    return {"split": splits, "category": sorted({c.category for c in view.competitions if c.category})}
 
 
 def totals(view: View) -> dict[tuple[int, Any], int]:

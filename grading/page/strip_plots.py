@@ -10,7 +10,8 @@ from markupsafe import Markup, escape
 from common.units import counted
 from grading.page.format import number, result_title
 from grading.page.scales import GUTTER, MEDAL_SCALE, medal_position, score_axis
-from grading.page.view import CompetitionView, Result, Series
+from grading.page.view import MANY_SERIES, CompetitionView, Result, Series
+from grading.statistics.seeds import mean
 from grading.words import KIND_GLYPHS
 
 _DOT = 1.7  # percent within which two marks overlap
@@ -19,21 +20,36 @@ _DOT = 1.7  # percent within which two marks overlap
 def medal_bands(series: Sequence[Series]) -> Markup:
     """The bands and thresholds of the common medal scale, which are the same for every competition."""
     edges = [GUTTER, *MEDAL_SCALE.values(), 100.0]
-    height = _lane(series) * len(series) + 6
+    height = _strip_height(series)
     names = ("below", "above", "bronze", "silver", "gold")
     parts = [_band(left, right, height, name) for name, (left, right) in zip(names, pairwise(edges), strict=True)]
     parts += [_tick(at, 0, height, name) for name, at in MEDAL_SCALE.items()]
     return Markup('<g id="bands">{}</g>').format(Markup("").join(parts))
 
 
-def medal_strip(competition: CompetitionView, series: Sequence[Series], titles: bool = True) -> Markup:
-    """One competition on the common medal scale: `medal_bands` and a mark per score; tooltips with `titles`."""
-    if competition.thresholds is None:
+def medal_strip(
+    competition: CompetitionView, series: Sequence[Series], titles: bool = True, means: bool = False
+) -> Markup:
+    """One competition on the common medal scale: `medal_bands` and a mark per score; tooltips with `titles`.
+
+    With `means`, all series share a lane, with a mark each at the mean place of their scores.
+    """
+    limits = competition.thresholds
+    if limits is None:
         return Markup("")
-    height = _lane(series) * len(series) + 6
     parts = [Markup('<use href="#bands"/>')]
+    if means:
+        placed = []
+        for one in series:
+            places = [medal_position(r.score or 0.0, limits) for r in _scored(competition, one)]
+            placed += [(mean(places), _scored(competition, one)[0])] if places else []
+        return _svg(
+            [*parts, *_marks(placed, _strip_height(series) / 2, titles=False)],
+            _strip_height(series),
+            _summary(competition),
+        )
     for lane, one in enumerate(series):
-        placed = [(medal_position(r.score or 0.0, competition.thresholds), r) for r in _scored(competition, one)]
+        placed = [(medal_position(r.score or 0.0, limits), r) for r in _scored(competition, one)]
         y = 3 + _lane(series) * (lane + 0.5)
         parts += _marks(placed, y, titles)
         unscored = [r for r in competition.results.values() if r.series == one and not r.scored]
@@ -45,7 +61,7 @@ def medal_strip(competition: CompetitionView, series: Sequence[Series], titles: 
         )
         if unscored:
             parts.append(Markup('<text class="none" x="{}%" y="{:.1f}">{}</text>').format(GUTTER / 2, y + 4, glyphs))
-    return _svg(parts, height, _summary(competition))
+    return _svg(parts, _strip_height(series), _summary(competition))
 
 
 def score_strip(competition: CompetitionView, series: Sequence[Series], titles: bool = True) -> Markup:
@@ -107,6 +123,11 @@ def duration_strip(
             timing=True,
         )
     return _svg(parts, height, f"Durations in {competition.id}: {counted(len(competition.results), 'run')}")
+
+
+def _strip_height(series: Sequence[Series]) -> float:
+    """Height of a strip on the common scale; many series share a lane."""
+    return 30 if len(series) > MANY_SERIES else _lane(series) * len(series) + 6
 
 
 def _lane(series: Sequence[Series]) -> int:

@@ -74,7 +74,7 @@ def render_markdown(results: Results, title: str = TITLE) -> str:
     lines = [f"# {escape(title)}", "", "Rates in %, with 95 % intervals over other runs of these competitions.", ""]
     beaten = percentiles(view, results)
     lines += table(
-        ["Agent", "Split", "Competitions", "Seeds", *RATE_NAMES.values(), "Mean percentile"],
+        ["Agent", "Split", "Competitions", "Seeds", *RATE_NAMES.values(), "Human percentile"],
         [
             [
                 f"{series.agent} ({series.run_group}, {series.edition})",

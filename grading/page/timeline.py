@@ -12,7 +12,7 @@ import pandas as pd
 from markupsafe import Markup
 
 from common.cleaning import clean
-from grading.page.drawing import HEIGHT, WIDTH, chart, grid
+from grading.page.drawing import HEIGHT, WIDTH, chart
 from grading.page.format import duration, number, percent
 from grading.page.results import Results
 from grading.page.scales import score_axis
@@ -23,14 +23,10 @@ from grading.statistics.series import split_order
 
 @dataclass(frozen=True)
 class TimeTable:
-    """Any-medal rates over time: rows (series, split, one text per moment), and their chart."""
+    """Any-medal rates over time: rows (series, split, one text per moment)."""
 
     moments: list[str]
     rows: list[tuple[Series, str, list[str]]]
-    chart: Markup | None  # None if no rate is ever above zero, or if there is one moment only
-    split: str  # the split in the chart
-    top: int  # percent at the upper edge of the chart
-    drawn: list[Series]  # the series in the chart
 
 
 def time_table(view: View, results: Results) -> TimeTable | None:
@@ -56,29 +52,7 @@ def time_table(view: View, results: Results) -> TimeTable | None:
         )
         for index, split in keys
     ]
-    splits = {split for _, split in keys}
-    shown = (
-        "all"
-        if "all" in splits
-        else max(splits, key=lambda split: rates[rates["split"] == split]["competitions"].max())
-    )
-    lines = [
-        (view.series[index], [(t, cell["mean"]) for t, cell in sorted(cells[index, split].items())])
-        for index, split in keys
-        if split == shown
-    ]
-    most = max((rate for _, points in lines for _, rate in points), default=0.0)
-    top = next(step for step in (0.1, 0.2, 0.25, 0.5, 1.0) if most <= step)
-    drawn = [
-        (s, [(WIDTH * place / max(1, len(times) - 1), rate / top) for place, (_, rate) in enumerate(p)])
-        for s, p in lines
-    ]
-    label = "; ".join(
-        f"{s.label}: " + ", ".join(f"{100 * rate:.1f} % after {duration(at)}" for at, rate in points)
-        for s, points in lines
-    )
-    figure = _rates_chart(drawn, label) if most > 0 and len(times) > 1 else None
-    return TimeTable([duration(t) for t in times], rows, figure, clean(shown), round(100 * top), [s for s, _ in lines])
+    return TimeTable([duration(t) for t in times], rows)
 
 
 def by_competition(snapshots: pd.DataFrame | None) -> dict[str, pd.DataFrame]:
@@ -135,10 +109,6 @@ def _series_of(row: Mapping[Any, Any], runs: Mapping[tuple[str, str, str], Serie
     if edition is not None and not pd.isna(edition):
         return runs.get((*run, clean(edition)))
     return next((series for key, series in runs.items() if key[:2] == run), None)
-
-
-def _rates_chart(lines: Sequence[tuple[Series, Sequence[tuple[float, float]]]], label: str) -> Markup:
-    return chart([*grid(), *(_line(series, points) for series, points in lines)], label, "rates-over-time")
 
 
 def _line(series: Series, points: Sequence[tuple[float, float]], steps: bool = False) -> Markup:

@@ -16,7 +16,7 @@ from grading.words import Kind, ending
 SHAPES = 12  # number of distinct marks and colours, which further series reuse
 _MAX_CAUSE_CHARACTERS = 240
 _MANY_RESULTS = 1000  # from which on marks have no tooltips
-_MANY_SERIES = 6  # above which the page has no charts of single runs
+MANY_SERIES = 6  # above which the page has no charts of single runs
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ class View:
     @property
     def crowded(self) -> bool:
         """Whether there are too many series for charts in which every run has a line or a lane."""
-        return len(self.series) > _MANY_SERIES
+        return len(self.series) > MANY_SERIES
 
     @cached_property
     def results(self) -> list[Result]:

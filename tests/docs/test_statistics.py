@@ -72,7 +72,7 @@ def found() -> dict[str, set[str]]:
     }
     second, limits = tables["runs"]["run_group"] == "group-1-of-march", tables["runs"]["time_limit_seconds"]
     tables["runs"] = tables["runs"].assign(time_limit_seconds=limits.mask(second, 360_000.0), obfuscated=second)
-    columns = Headings(render_page(replace(results, **tables, incomplete="fail"))).columns
+    columns = Headings(render_page(replace(results, **tables, incomplete="fail", root="../.."))).columns
     return {part: {kind(name) for name in names} for part, names in columns.items()}
 
 

@@ -4,7 +4,9 @@ import base64
 import itertools
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pandas as pd
 import pytest
@@ -57,7 +59,7 @@ def test_a_browser_shows_it_without_complaint_request_or_sideways_scrolling(
     assert [url for url in browser.requests if not url.startswith("data:,")] == [file.as_uri()]
     assert browser.run("document.documentElement.scrollWidth") <= width
     assert browser.run("document.querySelectorAll('#matrix .chip.gold').length") > 0
-    assert browser.run("document.querySelector('.rates-over-time polyline').getBoundingClientRect().width") > width / 2
+    assert browser.run("document.querySelector('.curves polyline').getBoundingClientRect().width") > 180
     sizes = "[...document.querySelectorAll('td, th, p, .label')].map((e) => parseFloat(getComputedStyle(e).fontSize))"
     assert browser.run(f"Math.min(...{sizes})") >= 12
 
@@ -70,11 +72,14 @@ def test_a_browser_prints_it_with_heads_on_every_page(browser: Browser, file: Pa
     kinds = "[...document.querySelectorAll('thead button')].map((head) => getComputedStyle(head).display)"
     assert set(browser.run(kinds)) == {"contents"}
     assert browser.run("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)", "paper is white"
-    for hidden in ("nav", ".filter"):
+    for hidden in ("nav", ".filters", "#submissions"):
         assert browser.run(f"document.querySelector('{hidden}').offsetHeight") == 0
     browser.call("Emulation.setEmulatedMedia", media="", features=[])
     pdf = base64.b64decode(browser.call("Page.printToPDF", preferCSSPageSize=True)["data"])
-    assert len(re.findall(rb"/Type\s*/Page\b", pdf)) > 3
+    closed = len(re.findall(rb"/Type\s*/Page\b", pdf))
+    open_everything(browser)
+    pdf = base64.b64decode(browser.call("Page.printToPDF", preferCSSPageSize=True)["data"])
+    assert len(re.findall(rb"/Type\s*/Page\b", pdf)) > closed + 2, "what is open is printed"
 
 
 @pytest.mark.service("chromium")
@@ -149,12 +154,6 @@ def test_a_browser_sorts_and_filters_tables(browser: Browser, file: Path) -> Non
         scores = [float(text) for text in browser.run(column) if text != "–"]
         assert scores == sorted(scores, reverse=order < 0)
         assert browser.run(column)[-1] == "–"  # what has no score comes last either way
-    heads = browser.run("[...document.querySelectorAll('table.headline thead button')].map((each) => each.textContent)")
-    assert heads[0] == "Agent"
-    for _ in range(2):
-        browser.run("document.querySelectorAll('table.headline thead button')[1].click()")
-    first = browser.run("document.querySelector('table.headline thead [aria-sort]').getAttribute('aria-sort')")
-    assert first == "descending"
     browser.run("var box = document.querySelector('[data-filter=all]'); box.value = 'SILVER name-16'; undefined")
     browser.run("box.dispatchEvent(new Event('input'))")
     all_rows = "[...document.querySelectorAll('#all tbody tr')]"
@@ -163,7 +162,103 @@ def test_a_browser_sorts_and_filters_tables(browser: Browser, file: Path) -> Non
     assert rows
     assert [row for row in rows if not ("silver" in row and "name-16" in row)] == []
     assert browser.run("document.getElementById('all-count').textContent").startswith(f"{len(rows)} of ")
-    browser.run("box = document.querySelector('[data-filter=cards]'); box.value = 'name-16'; undefined")
-    browser.run("box.dispatchEvent(new Event('input'))")
-    cards = "[...document.querySelectorAll('#cards article')].filter((card) => card.offsetHeight).length"
-    assert browser.run(cards) == 1
+
+
+AGENTS = (
+    "[...document.querySelectorAll('tr[data-agent]')].filter((row) => row.offsetHeight).map((row) => row.dataset.agent)"
+)
+CARDS = "[...document.querySelectorAll('.comp')].filter((each) => !each.hidden).length"
+
+
+@pytest.fixture(scope="module")
+def several(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("several") / "board.html"
+    results = board(3, competitions=30, requests=2)
+    path.write_text(render_page(replace(results, root="../..")), "utf-8")
+    return path
+
+
+def go(browser: Browser, path: Path, state: str = "") -> None:
+    """Open a page anew, also if only what follows the # differs."""
+    browser.open(path, 1280)
+    if state:
+        browser.run(f"location.hash = {state!r}")
+        browser.wait_for(lambda: browser.run(f"location.hash.includes({state!r})"))
+        browser.run("follow()")
+
+
+@pytest.mark.service("chromium")
+def test_a_chosen_split_ranks_the_agents_and_is_in_the_address(browser: Browser, several: Path) -> None:
+    go(browser, several)
+    shown = "[...document.querySelectorAll('tr[data-agent] td.rate.on')].map((cell) => +cell.dataset.v)"
+    for split in ("low", "medium"):
+        browser.run(f"document.querySelector('table.headline thead [data-split={split}] button').click()")
+        rates = browser.run(shown)
+        assert len(rates) == 3
+        assert rates == sorted(rates, reverse=True)
+    assert browser.run("location.hash") == "#figure=medium"
+    order = browser.run(AGENTS)
+    go(browser, several, "figure=medium")
+    assert browser.run(AGENTS) == order
+    assert browser.run("document.querySelectorAll('tr.reference').length") > 20
+    assert browser.run("document.querySelector('tr.reference').offsetHeight") == 0, (
+        "published agents are shown on demand"
+    )
+    browser.run("document.getElementById('published-rows').click()")
+    assert browser.run("document.querySelector('tr.reference').offsetHeight") > 0
+    assert "published=1" in browser.run("location.hash")
+
+
+@pytest.mark.service("chromium")
+def test_filters_hold_for_figures_and_tables_and_are_in_the_address(browser: Browser, several: Path) -> None:
+    go(browser, several)
+    whole = browser.run(CARDS)
+    choose = "((name, value) => { const each = document.querySelector(`#filters [name=${name}]`); each.value = value; "
+    choose += "each.dispatchEvent(new Event('change', {bubbles: true})); })"
+    browser.run(f"{choose}('split', 'medium')")
+    browser.run(f"{choose}('leaks', 'no')")
+    browser.run("document.querySelector('#filters [name=agent]').click()")
+    left, agents, state = browser.run(CARDS), browser.run(AGENTS), browser.run("location.hash")
+    assert 0 < left < whole
+    assert len(agents) == 2
+    open_everything(browser)
+    for table in ("#all", ".matrix"):
+        rows = f"[...document.querySelectorAll('{table} tbody tr')].filter((row) => row.offsetHeight)"
+        assert browser.run(f"{rows}.length") == left * (6 if table == "#all" else 1)
+    assert browser.run("document.querySelectorAll('.curves [data-line].out').length") > 0
+    assert "rates remain those of whole splits" in browser.run("document.getElementById('chosen').textContent")
+    go(browser, several, state[1:])
+    assert (browser.run(CARDS), browser.run(AGENTS)) == (left, agents)
+
+
+@pytest.mark.service("chromium")
+def test_a_cell_of_the_matrix_leads_to_its_run_and_its_files(browser: Browser, several: Path) -> None:
+    go(browser, several)
+    browser.run("document.querySelector('#matrix details').open = true")
+    browser.run("document.querySelector('.matrix tbody .chip').click()")
+    browser.wait_for(lambda: browser.run("document.querySelector('#all').offsetHeight"))
+    row = "document.querySelector('#all tr:target')"
+    assert browser.run(f"{row}.cells[0].textContent") == browser.run(
+        "document.querySelector('.matrix tbody .id').textContent"
+    )
+    assert re.fullmatch(
+        r"\.\./\.\./runs/[^/]+/[^/]+/\d/", browser.run(f"{row}.querySelector('a').getAttribute('href')")
+    )
+
+
+@pytest.mark.service("chromium")
+def test_figures_are_copied_as_svg_and_tables_as_csv_and_markdown(browser: Browser, several: Path) -> None:
+    go(browser, several)
+    copy = "((text, within) => { const button = [...document.querySelector(within).parentElement.querySelectorAll("
+    copy += (
+        "'.copies button')].find((each) => each.textContent === text); button.click(); return button.dataset.copied; })"
+    )
+    for figure in ("figure.ranking .copies", ".figures .copies"):
+        root = ElementTree.fromstring(browser.run(f"{copy}('Copy as SVG', '{figure}')"))
+        texts = ["".join(each.itertext()) for each in root.iter("{http://www.w3.org/2000/svg}text")]
+        assert "tree-search" in " ".join(texts)
+        assert not list(root.iter("{http://www.w3.org/2000/svg}use")), "nothing that is only in the page"
+    lines = browser.run(f"{copy}('Copy as CSV', 'figure.ranking .copies')").splitlines()
+    assert len([line for line in lines if "tree-search" in line]) == 1
+    table = browser.run(f"{copy}('Copy as Markdown', 'figure.ranking .copies')").splitlines()
+    assert {line.count(" | ") for line in table[2:]} == {table[0].count(" | ")}

@@ -31,7 +31,7 @@ def test_the_page_asks_the_network_for_nothing() -> None:
     document = Document(page())
     for target in document.attributes("src", "href", "xlink:href", "action", "srcset", "poster"):
         assert target.startswith(("#", "data:"))
-    assert not re.search(r"url\(|@import|https?://", page())
+    assert not re.search(r"url\(|@import|https?://", page().replace("http://www.w3.org/2000/svg", ""))
     assert not [tag for tag, _ in document.elements if tag in ("iframe", "object", "embed", "img", "form")]
 
 

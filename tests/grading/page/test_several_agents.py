@@ -33,13 +33,13 @@ def test_twelve_agents_have_twelve_colours_and_shapes() -> None:
     assert len(shapes) == 12
 
 
-def test_figures_have_keys_of_the_series_that_they_draw() -> None:
-    """Series without snapshots, as imported ones, have no line over time, and no key beside the lines."""
+def test_lines_are_labelled_at_their_ends() -> None:
+    """Series without snapshots, as imported ones, have no line over time, and no label."""
     grades, runs = many(2)
     html = page(grades, runs, snapshots=snapshots(("competition-0", 1, 1, 0.95), group="group-1", agent="agent-1"))
-    section = html.split('<section id="time"')[1].split("<table")[0]
-    assert "agent-1" in section
-    assert "agent-0" not in section
+    figure = html.split('<figure data-copy="Any medal over time"')[1].split("</figure>")[0]
+    assert "agent-1" in figure
+    assert "agent-0" not in figure
 
 
 def test_figures_that_depend_on_what_is_ungraded_are_bounded() -> None:
@@ -119,24 +119,24 @@ def test_a_split_is_all_that_the_page_shows() -> None:
         assert [name for name in medium if name in text] == []
     elsewhere = results.grades["competition_id"].isin(low) & (results.grades["seed"] == 2)
     partly = replace(chosen, grades=results.grades[~elsewhere], runs=None, incomplete="fail")
-    assert "22 comp. · 3 seeds" in words(render_page(partly))
+    assert "22 competitions × 3 seeds" in words(render_page(partly))
 
 
 def test_editions_of_a_group_are_rows_of_the_table_of_sensitivity() -> None:
     grades, runs = many(1)
     both = pd.concat([grades, grades.assign(edition="v2", any_medal=False)])
-    table = page(both, runs).split('<h3 id="sensitivity"')[1].split("</table>")[0]
+    table = page(both, runs).split('id="sensitivity"')[1].split("</table>")[0]
     padded = "ungraded runs counted as failures"
     rows = [words(row) for row in table.split("<tr>") if padded in row]
     assert [row.split(padded)[0].split()[-1] for row in rows] == ["v1", "v2"]
     assert [row.split(padded)[1] for row in rows] == [" 33.3", " 0.0"]
 
 
-def test_the_share_of_teams_beaten_stands_beside_medals() -> None:
+def test_the_human_percentile_stands_beside_medals() -> None:
     points = [1 - n / 20 for n in range(21)]
     results = Results(*many(2), percentiles={f"competition-{c}": points for c in range(4)})
-    assert "beats 72 % of teams" in words(render_page(results))
-    assert "| Any medal | Mean percentile |" in render_markdown(results)
+    assert re.search(r"agent-1 ?4 competitions × 3 seeds.* 33\.3\S+ to \S+ 72 – ", words(render_page(results)))
+    assert "| Any medal | Human percentile |" in render_markdown(results)
     assert "| 71.7 |" in render_markdown(results)
 
 
