@@ -31,11 +31,14 @@ class OutputOptions:
         str,
         option(
             "--format",
-            type=click.Choice(["report", "submissions", "inspect", "atif", "every-eval-ever", "harbor"]),
+            type=click.Choice(
+                ["report", "leaderboard", "submissions", "inspect", "mlflow", "atif", "every-eval-ever", "harbor"]
+            ),
             show_default=True,
-            help="report: the published grading report. submissions: a JSONL file for `mlebench grade`. inspect: logs "
-            "for `inspect view`. atif: trajectories. every-eval-ever: results in the schema of that collection. "
-            "harbor: competitions as tasks.",
+            help="report: the published grading report. leaderboard: a submission to the public leaderboard, as text. "
+            "submissions: a JSONL file for `mlebench grade`. inspect: logs for `inspect view`. mlflow: a file store "
+            "for `mlflow ui`. atif: trajectories. every-eval-ever: results in the schema of that collection. harbor: "
+            "competitions as tasks.",
         ),
     ] = "report"
     output_dir: Annotated[
@@ -56,6 +59,23 @@ class OutputOptions:
             "--edition", type=click.Choice(EDITIONS), help="Edition to export. Default: that of the group, of tasks v1."
         ),
     ] = None
+
+
+@dataclass(frozen=True)
+class Disclosure:
+    """What the store does not know about a submission to the public leaderboard."""
+
+    TITLE: ClassVar[str] = "Submission to the leaderboard"
+    facts: Annotated[
+        tuple[str, ...],
+        option(
+            "--fact",
+            multiple=True,
+            metavar="NAME=VALUE",
+            help="What the records do not say, such as --fact source-code=https://...; repeatable. The export lists "
+            "what is missing.",
+        ),
+    ] = ()
 
 
 @dataclass(frozen=True)
@@ -92,13 +112,21 @@ class Task:
 
 @click.command("export", cls=GroupedCommand)
 @click.argument("run_group", type=RUN_GROUP, required=False)
-@takes(output=OutputOptions, submissions=SubmissionOptions, selection=Selection, task=Task, storage=StoreOptions)
+@takes(
+    output=OutputOptions,
+    submissions=SubmissionOptions,
+    selection=Selection,
+    disclosure=Disclosure,
+    task=Task,
+    storage=StoreOptions,
+)
 @takes_json
 def command(
     run_group: str | None,
     output: OutputOptions,
     submissions: SubmissionOptions,
     selection: Selection,
+    disclosure: Disclosure,
     task: Task,
     storage: StoreOptions,
 ) -> None:
@@ -110,6 +138,8 @@ def command(
     tasks = output.format == "harbor"
     if output.by_seed and output.format != "report":
         raise click.UsageError("--by-seed is for reports only")
+    if output.format != "leaderboard" and disclosure.facts:
+        raise click.UsageError("--fact is for --format leaderboard only")
     if output.format != "submissions" and submissions != SubmissionOptions():
         raise click.UsageError(
             "--output, --copy-to and --metadata are for --format submissions; --output-dir names the directory of the "
@@ -129,6 +159,8 @@ def command(
         _write_tasks(store, selection.ids(), output, task)
     elif output.format == "report":
         _write_reports(store, str(run_group), output)
+    elif output.format == "leaderboard":
+        _write_leaderboard(store, str(run_group), output, disclosure)
     else:
         for path in _FORMATS[output.format](store, str(run_group), output):
             _written(path)
@@ -147,6 +179,22 @@ def _write_tasks(store: Store, competition_ids: list[str], output: OutputOptions
     options = HarborOptions(**vars(task))
     for name in competition_ids:
         _written(write_task(store, name, output.edition or "v1", output.output_dir, options))
+
+
+def _write_leaderboard(store: Store, run_group: str, output: OutputOptions, disclosure: Disclosure) -> None:
+    from tasks.export.facts import parse_facts
+    from tasks.export.gathered import gather
+    from tasks.export.leaderboard import write_submission
+
+    try:
+        stated = parse_facts(disclosure.facts)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
+    for series in gather(store, run_group, output.edition):
+        path, missing = write_submission(store, series, stated, output.output_dir)
+        _written(path)
+        for fact in missing:
+            click.echo(f"mlebench: {fact.question}", err=True)
 
 
 def _inspect(store: Store, run_group: str, output: OutputOptions) -> Iterator[Path]:
@@ -173,7 +221,15 @@ def _every_eval_ever(store: Store, run_group: str, output: OutputOptions) -> Ite
         yield write_results(store, series, output.output_dir)
 
 
-_FORMATS = {"inspect": _inspect, "atif": _atif, "every-eval-ever": _every_eval_ever}
+def _mlflow(store: Store, run_group: str, output: OutputOptions) -> Iterator[Path]:
+    from tasks.export.gathered import gather
+    from tasks.export.mlflow_store import write_runs
+
+    for series in gather(store, run_group, output.edition):
+        yield write_runs(series, output.output_dir)
+
+
+_FORMATS = {"inspect": _inspect, "mlflow": _mlflow, "atif": _atif, "every-eval-ever": _every_eval_ever}
 
 
 def _write_reports(store: Store, run_group: str, output: OutputOptions) -> None:

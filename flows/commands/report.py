@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     "--num-seeds",
     type=whole(1),
     metavar="N",
-    help="With --json: number of seeds. Missing ones count as failures, further ones not at all. Default: the most "
-    "attempts at a competition.",
+    help="With --json: number of seeds. Missing ones count as failures, further ones not at all. Default: in each "
+    "split, the most attempts at a competition.",
 )
 @click.option(
     "--experiment-id",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,11 +13,14 @@ from common.units import counted
 from grading.conditions import deviations, unlike, unlike_grades
 from grading.page.format import DASH
 from grading.page.results import Results
-from grading.page.sections import covered, rates_by_split
+from grading.page.sections import covered
 from grading.page.view import Series, View
+from grading.statistics.counting import cells_of
+from grading.statistics.experiment import experiment
 from grading.statistics.series import BENCHMARK_SPLITS, by_series
 
-HEADER = ["Agent", "LLMs", "Low", "Medium", "High", "All", "Hours", "Date", "Known leakage"]
+HEADER = ["Agent", "LLMs", "Low", "Medium", "High", "All", "Hours", "Date", "Known leakage", "Leaky competitions"]
+"""The columns of the published table, and how many of the competitions have known leaks."""
 
 
 @dataclass(frozen=True)
@@ -48,36 +50,57 @@ class PublishedRows:
 
 
 def published_rows(view: View, results: Results) -> PublishedRows:
-    """The rows of all series, in the order of the published table. Ungraded runs count as failures, as published."""
-    aggregate = results.aggregate(incomplete="fail")
-    rates, covers = rates_by_split(view, aggregate, results.split_sizes), covered(view, results, aggregate)
+    """The rows of all series, in the order of the published table.
+
+    Rates follow the published rule, whatever the other figures count: see `grading.statistics.experiment`.
+    """
+    splits, covers = _splits(view, results), covered(view, results, results.aggregate())
     models = _models(results)
-    rows, away, ran = [], [], set()
+    rows, away, ran, counts = [], [], set(), set()
     for series in view.series:
         runs = _of(series, results.runs)
-        cells = [_rate(rates.get((series.index, split))) for split in (*BENCHMARK_SPLITS, "all")]
+        found = splits.get(series.index, {})
+        sizes = {**results.split_sizes, "all": sum(results.split_sizes.get(name, 0) for name in BENCHMARK_SPLITS)}
+        cells = [_rate(found.get(split), sizes.get(split, 0)) for split in BENCHMARK_SPLITS]
+        cells.append(DASH if _repeats(found) else _rate(found.get("all"), sizes["all"]))
         leaking = results.leaking.get(series.edition, ())
         own = {c.id for c in view.competitions if any(key[0] == series.index for key in c.results)}
         ran.add(frozenset(own))
         leaks = f"{len(own & set(leaking))} of {counted(len(own), 'competition')}" if own & set(leaking) else "none"
         called = models.get((series.run_group, series.agent), DASH)
-        rows.append((series, [series.label, called, *cells, _hours(runs), _date(runs), leaks]))
-        seeds = min((row["seeds"] for (index, _), row in rates.items() if index == series.index), default=0)
+        facts = [_hours(runs), _date(runs), _leakage(series, results), leaks]
+        rows.append((series, [series.label, called, *cells, *facts]))
+        seeds = {split: each["num_seeds"] for split, each in found.items() if split != "all"}
+        counts.add(frozenset(seeds.items()))
         covers_of_series = [text for each, text in covers if each == series]
-        ungraded = sum(
-            row["missing"] for (index, split), row in rates.items() if (index, split) == (series.index, "all")
-        )
-        if ungraded:
-            covers_of_series.append(f"{counted(ungraded, 'ungraded run')}: counted as failures, as published")
-        away.append((series, covers_of_series + deviations(runs, seeds, series.edition)))
+        ungraded = sum(each["padded"] + each["failed"] for split, each in found.items() if split != "all")
+        padded = [f"counted as failures: {counted(ungraded, 'run')} without a grade"] * (ungraded > 0)
+        own_deviations = deviations(runs, min(seeds.values(), default=0), series.edition)
+        away.append((series, covers_of_series + own_deviations + padded))
     different = unlike([_of(series, results.runs) for series in view.series])
     different += unlike_grades([part for _, part in by_series(results.grades)] if len(results.grades) else [])
     different += ["competitions"] * (len(ran) > 1)
-    counts: dict[str, set[int]] = {}
-    for (_, split), row in rates.items():
-        counts.setdefault(split, set()).add(row["seeds"])
-    different += ["number of counted seeds"] * any(len(seeds) > 1 for seeds in counts.values())
+    different += ["number of counted seeds"] * (len(counts) > 1 and len(ran) == 1)
     return PublishedRows(rows, away, different, covers)
+
+
+def _splits(view: View, results: Results) -> dict[int, dict[str, Any]]:
+    """By index of a series: the figures of each split by the published rule, over the competitions that count."""
+    if results.grades.empty:
+        return {}
+    names: dict[int, dict[str, list[str]]] = {}
+    for cells in cells_of(results.grades, results.runs, results.counting):
+        names.setdefault(view.series_of(cells.series).index, {})[cells.split] = cells.competitions
+    found = {}
+    for key, grades in by_series(results.grades):
+        series = view.series_of(key)
+        found[series.index] = experiment(grades, [key["run_group"]], names.get(series.index, {}))["splits"]
+    return found
+
+
+def _repeats(splits: Mapping[str, Mapping[str, Any]]) -> bool:
+    """Whether "all" is one split only."""
+    return sum(split in splits for split in BENCHMARK_SPLITS) < 2
 
 
 def _of(series: Series, runs: pd.DataFrame | None) -> pd.DataFrame:
@@ -86,16 +109,27 @@ def _of(series: Series, runs: pd.DataFrame | None) -> pd.DataFrame:
     return runs[(runs["run_group"] == series.run_group) & (runs["agent"] == series.agent)]
 
 
-def _rate(row: Mapping[Any, Any] | None) -> str:
-    """Mean ± SEM in percent with two decimals, as published, and what it covers if it is not the whole split.
-
-    A dash for "all" if only one split was run.
-    """
-    if row is None or row["repeats"] or math.isnan(row["mean"]):
+def _rate(split: Mapping[str, Any] | None, full: int) -> str:
+    """Mean ± SEM in percent with two decimals, as published, and what it covers if it is not the whole split."""
+    if split is None or split["any_medal"]["mean"] is None:
         return DASH
-    error = "n/a" if math.isnan(row["sem"]) else f"{100 * row['sem']:.2f}"
-    cover = f" ({row['competitions']} of {row['full']})" if row["partial"] else ""
-    return f"{100 * row['mean']:.2f} ± {error}{cover}"
+    rate, competitions = split["any_medal"], split["competitions"]
+    error = "n/a" if rate["sem"] is None else f"{rate['sem']:.2f}"
+    cover = f" ({competitions} of {full})" if competitions < full else ""
+    return f"{rate['mean']:.2f} ± {error}{cover}"
+
+
+def _leakage(series: Series, results: Results) -> str:
+    """Whether the agent used leaks, as far as the integrity checks of its group found."""
+    examined, found = (results.examined.get(name) for name in ("examinations", "violations"))
+    if examined is None or examined.empty:
+        return "not examined"
+    if "violations" not in set(examined[examined["run_group"] == series.run_group]["stage"]):
+        return "not examined"
+    if found is None or found.empty:
+        return "none found"
+    own = found[(found["run_group"] == series.run_group) & (found["agent"] == series.agent) & (found["rule"] == "leak")]
+    return f"found in {counted(own['run_id'].nunique(), 'run')}" if len(own) else "none found"
 
 
 def _models(results: Results) -> dict[tuple[str, str], str]:

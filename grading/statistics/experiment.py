@@ -21,14 +21,15 @@ def experiment(
     """Rates by split in percent, as a mapping that JSON can hold.
 
     The n-th attempt at a competition is its seed n: groups count in the given order, attempts of a group in the order
-    of their seeds. What is missing of a seed counts as a failure, and so does a failed grading. A standard error is
-    None with one seed, because JSON has no NaN.
+    of their seeds. A split has as many seeds as the most attempts at one of its competitions. What is missing of a
+    seed counts as a failure, and so does a failed grading. A standard error is None with one seed, because JSON has no
+    NaN. These are the rules of the published script with `--pad-missing`, which is called once for each split.
 
     Args:
         grades: the graded submissions of one edition.
         run_groups: the groups of the experiment.
         splits: the competitions of each split; all of them count.
-        num_seeds: number of seeds. Attempts beyond it do not count. Default: the most attempts at a competition.
+        num_seeds: number of seeds of every split. Attempts beyond it do not count.
 
     Raises:
         ValueError: `grades` has several editions, or `num_seeds` is below 1.
@@ -40,21 +41,31 @@ def experiment(
     if len(editions) > 1:
         raise ValueError(f"scores of editions {', '.join(editions)} cannot be added up")
     attempts = _attempts(table, run_groups)
-    seeds = num_seeds or max(map(len, attempts.values()), default=0)
+    ordered = sorted(splits.items(), key=lambda item: split_order(item[0]))
+    figures = {split: _split(names, attempts, num_seeds) for split, names in ordered}
     return {
         "run_groups": list(run_groups),
         "edition": editions[0] if editions else None,
+        "num_seeds": num_seeds or max((each["num_seeds"] for each in figures.values()), default=0),
+        "splits": figures,
+    }
+
+
+def _split(
+    names: Sequence[str], attempts: Mapping[str, Sequence[Mapping[Any, Any]]], num_seeds: int | None
+) -> dict[str, Any]:
+    """The figures of one split."""
+    made = {name: len(attempts.get(name, ())) for name in names}
+    seeds = num_seeds or max(made.values(), default=0)
+    counted = [row for name in names for row in attempts.get(name, ())[:seeds]]
+    return {
+        "competitions": len(names),
         "num_seeds": seeds,
-        "splits": {
-            split: {
-                "competitions": len(names),
-                "attempts": sum(min(seeds, len(attempts.get(name, ()))) for name in names),
-                "padded": sum(max(0, seeds - len(attempts.get(name, ()))) for name in names),
-                "never_attempted": sorted(name for name in names if name not in attempts),
-                **{rate: _rate(names, attempts, rate, seeds) for rate in RATES},
-            }
-            for split, names in sorted(splits.items(), key=lambda item: split_order(item[0]))
-        },
+        "attempts": len(counted),
+        "padded": sum(max(0, seeds - number) for number in made.values()),
+        "failed": sum(row["outcome"] == "failed" for row in counted),
+        "never_attempted": sorted(name for name in names if not made[name]),
+        **{rate: _rate(names, attempts, rate, seeds) for rate in RATES},
     }
 
 

@@ -181,6 +181,29 @@ def test_json_has_the_published_figures(
     assert found["splits"]["low"]["valid_submission"] == {"mean": 100.0, "sem": 0.0}
 
 
+def test_each_split_has_seeds_of_its_own(store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As the published script counts, which is called once for each split: three seeds of Low, one of the others."""
+    medals = {"low": 11, "medium": 18, "high": 5}
+    files = []
+    for seed in range(SEEDS):
+        reports = [
+            report(name, place < medals[split])
+            for split in (medals if seed == 0 else ["low"])
+            for place, name in enumerate(registry.list(split))
+        ]
+        files.append(tmp_path / f"{seed}.json")
+        files[-1].write_text(json.dumps({"competition_reports": reports}))
+    assert main(["import-report", *map(str, files), "--group", "theirs", "--store", store.root]) == 0
+    (found,) = as_json(store, capsys, "theirs")
+    figures = {split: (each["num_seeds"], each["any_medal"]) for split, each in found["splits"].items()}
+    assert figures["low"] == (3, {"mean": pytest.approx(50.0), "sem": 0.0})
+    assert figures["medium"] == (1, {"mean": pytest.approx(100 * 18 / 38), "sem": None})
+    assert figures["high"] == (1, {"mean": pytest.approx(100 * 5 / 15), "sem": None})
+    assert figures["all"][0] == 3, "the published script pads the seeds of all 75, too"
+    page = (store.local("reports", "theirs") or Path()) / "report.md"
+    assert "50.00 ± 0.00 | 47.37 ± n/a | 33.33 ± n/a" in page.read_text()
+
+
 def test_groups_of_an_experiment_are_its_seeds_and_missing_seeds_are_padded(
     store: Store, files: tuple[list[Path], Any], capsys: pytest.CaptureFixture[str]
 ) -> None:

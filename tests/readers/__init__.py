@@ -1,4 +1,4 @@
-"""The programs that read our exports, in an environment of their own: Inspect, Harbor, ATIF, Every Eval Ever.
+"""The programs that read our exports, in an environment of their own: Inspect, Harbor, ATIF, Every Eval Ever, MLflow.
 
 The official clients of OpenAI and Anthropic, which talk to the gateway, are in it, too.
 

@@ -87,8 +87,12 @@ def test_the_published_row_is_ready_to_paste() -> None:
     assert "Not a ranking. The agents were run under unlike conditions: time limit." in text
     assert "time limit: 0.166667 h (published: 24 h)" in text
     pasted = html.split('<pre class="paste">')[1].split("</pre>")[0]
-    assert pasted.startswith("| Agent | LLMs | Low | Medium | High | All | Hours | Date | Known leakage |")
-    assert "| agent-1 [^1] | – | 33.33 ± 8.33 | – | – | – | 24 | 2026-01-01 | 1 of 4 competitions |" in pasted
+    columns = "Agent | LLMs | Low | Medium | High | All | Hours | Date | Known leakage | Leaky competitions"
+    assert pasted.startswith(f"| {columns} |")
+    assert (
+        "| agent-1 [^1] | – | 33.33 ± 8.33 | – | – | – | 24 | 2026-01-01 | not examined | 1 of 4 competitions |"
+        in pasted
+    )
 
 
 def test_agents_with_other_competitions_or_seeds_are_not_ranked() -> None:
@@ -151,4 +155,4 @@ def test_the_published_row_claims_no_more_competitions_than_count_and_says_what_
     assert medium == "–"
     assert high.endswith("(1 of 15)")
     assert everything.endswith("(4 of 56)")
-    assert "1 ungraded run: counted as failures, as published" in html
+    assert "counted as failures: 1 run without a grade" in html

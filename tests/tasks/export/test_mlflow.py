@@ -1,0 +1,73 @@
+"""The file store of MLflow: its own client reads parameters, metrics over time and tags, and its tool migrates them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from storage.tables import read_table
+from tests import readers
+from tests.stores import Store
+from tests.tasks.export.groups import GROUP, asked, dataset, group, mlebench
+
+__all__ = ["asked", "dataset", "group"]
+
+READ = """
+import json, subprocess, sys
+from mlflow.tracking import MlflowClient
+folder, database = sys.argv[1:]
+def read(uri):
+    client = MlflowClient(uri)
+    (experiment,) = [each for each in client.search_experiments() if each.name != "Default"]
+    runs = sorted(client.search_runs([experiment.experiment_id]), key=lambda run: run.info.run_name)
+    return [experiment.name, [
+        [
+            run.info.run_name, run.info.status, run.info.end_time - run.info.start_time,
+            run.data.params, run.data.metrics,
+            [[each.step, each.value] for each in client.get_metric_history(run.info.run_id, "score")], run.data.tags,
+        ]
+        for run in runs
+    ]]
+found = read("file://" + folder)
+best = MlflowClient("file://" + folder).search_runs(
+    [each.experiment_id for each in MlflowClient("file://" + folder).search_experiments()],
+    filter_string="metrics.any_medal = 1 and params.competition = 'diabetes'",
+)
+sys.argv[0] = "mlflow"
+command = [sys.executable, "-m", "mlflow", "migrate-filestore", "--source", folder, "--target", "sqlite:///" + database]
+subprocess.run(command, check=True, capture_output=True)
+print(json.dumps([found, [run.info.run_name for run in best], read("sqlite:///" + database)]))
+"""
+
+
+@pytest.mark.service("readers")
+def test_its_client_reads_the_runs_and_its_tool_migrates_them(asked: Store, tmp_path: Path) -> None:
+    folder = tmp_path / "mlruns"
+    assert mlebench("export", GROUP, "--format", "mlflow", "--output-dir", folder, store=asked) == 0
+    found, best, migrated = readers.read(READ, folder, tmp_path / "mlflow.db", MLFLOW_ALLOW_FILE_STORE="true")
+    name, runs = found
+    assert name == f"{GROUP}/mine/v1"
+    assert [run[:3] for run in runs] == [[f"diabetes-{seed}", "FINISHED", 60000] for seed in range(3)]
+    first = runs[0]
+    conditions = {"competition": "diabetes", "seed": "0", "agent": "mine", "edition": "v1", "network": "gateway"}
+    assert conditions.items() <= first[3].items()
+    assert first[3]["time_limit_seconds"] == "600.0"
+    grades = read_table(asked, "grades", [GROUP]).sort_values("seed")
+    scores = grades["score"].tolist()
+    snapshots = read_table(asked, "snapshots", [GROUP]).sort_values("at_seconds")["score"].tolist()
+    assert first[5] == [[15, snapshots[0]], [40, snapshots[1]], [60, scores[0]]]
+    assert first[4]["score"] == scores[0]
+    assert first[4]["gold_threshold"] == grades["gold_threshold"].iloc[0]
+    assert [run[4]["any_medal"] for run in runs] == grades["any_medal"].astype(float).tolist()
+    assert "score" not in runs[2][4], "a run without a submission has none"
+    assert runs[2][6]["outcome"] == "missing"
+    assert best == ["diabetes-0"]
+    assert migrated == found
+
+
+def test_an_experiment_is_not_written_twice(asked: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ("export", GROUP, "--format", "mlflow", "--output-dir", tmp_path / "mlruns")
+    assert mlebench(*arguments, store=asked) == 0
+    assert mlebench(*arguments, store=asked) == 1
+    assert "exists already; remove it, or export into another directory" in capsys.readouterr().err
