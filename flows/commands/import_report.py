@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from pydantic import ValidationError
 
-from common.errors import UserError, explained
+from common.errors import UsageError, UserError, explained
 from common.names import is_text
 from common.plain_json import read_json
 from common.units import counted
@@ -69,6 +69,8 @@ def command(
     from storage.store import check_run_group
     from tasks.report import write_report, write_tables
 
+    if agent is not None and not agent.strip():
+        raise UsageError("--agent: an agent needs a name")
     reports = [(path, _read(path)) for path in files]
     store = storage.open_usable(new=True)
     if group_exists(store, check_run_group(run_group)):

@@ -133,7 +133,12 @@ def _result(
         percentile=human_percentile(score, percentiles),
         message="\n".join(messages) or None,
         status=run.get("status"),
-        duration=run.get("duration_seconds"),
+        duration=_elapsed(run.get("duration_seconds")),
         time_limit=run.get("time_limit_seconds"),
         run_id=row.get("run_id") or "",
     )
+
+
+def _elapsed(seconds: Any) -> float | None:
+    """A duration; None for a negative one, of a clock that was set back."""
+    return float(seconds) if seconds is not None and seconds >= 0 else None

@@ -130,5 +130,5 @@ def longest_run(runs: pd.DataFrame | None) -> float:
     """Seconds that the longest run took; 0 if none is known."""
     if runs is None or runs.empty or "duration_seconds" not in runs:
         return 0.0
-    known = [float(each) for each in runs["duration_seconds"] if not pd.isna(each) and math.isfinite(each)]
+    known = [float(each) for each in runs["duration_seconds"] if not pd.isna(each) and 0 <= each < math.inf]
     return max(known, default=0.0)

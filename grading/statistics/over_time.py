@@ -161,7 +161,7 @@ def _ends(runs: pd.DataFrame | None) -> dict[tuple[str, str], float]:
     if runs is None or runs.empty or "duration_seconds" not in runs:
         return {}
     known = ((row["run_group"], row["run_id"], float(row["duration_seconds"])) for row in _records(runs))
-    return {(group, run): seconds for group, run, seconds in known if math.isfinite(seconds)}
+    return {(group, run): seconds for group, run, seconds in known if 0 <= seconds < math.inf}
 
 
 def _records(table: pd.DataFrame) -> list[dict[Any, Any]]:

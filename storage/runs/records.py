@@ -30,6 +30,8 @@ class RecordError(UserError):
 T = TypeVar("T")
 CompetitionId = Annotated[str, Field(max_length=200)]
 """Names folders, so it is no longer than what file systems have room for."""
+AgentName = Annotated[str, Field(pattern=r"\S")]
+"""Results are those of an agent, so it has a name."""
 
 
 def if_valid(read: Callable[[], T]) -> T | None:
@@ -106,7 +108,7 @@ class RunRecord(Record):
     run_id: str
     competition_id: CompetitionId
     seed: int
-    agent: str
+    agent: AgentName
     edition: Edition
     backend: str | None = None
     status: str | None = None
@@ -159,6 +161,12 @@ class RunRecord(Record):
             raise ValueError("no file of a store has such a path")
         return value
 
+    def to_row(self) -> dict[str, Any]:
+        """The record as a row of its table. A negative duration, of a clock that was set back, is not known."""
+        row = super().to_row()
+        elapsed = self.duration_seconds
+        return {**row, "duration_seconds": elapsed if elapsed is not None and elapsed >= 0 else None}
+
     @property
     def name(self) -> str:
         """GROUP/COMPETITION/SEED."""
@@ -184,7 +192,7 @@ class GradeRecord(Record):
     run_group: str
     run_id: str
     seed: int | None = None
-    agent: str
+    agent: AgentName
     edition: Edition
     complexity: str
     category: str
@@ -220,7 +228,7 @@ class MomentRecord(Record):
     run_id: str
     competition_id: CompetitionId
     seed: int
-    agent: str
+    agent: AgentName
     at_seconds: float
     """Seconds since the run started."""
 

@@ -63,7 +63,7 @@ def _write_run(result: Result, series: Series, experiment: Path) -> None:
         (folder / directory).mkdir(parents=True)
     run, grade = result.run, result.grade
     began = _milliseconds(run.started_at if run else None) or _milliseconds(grade.created_at if grade else None) or 0
-    ended = _milliseconds(run.finished_at if run else None) or began
+    ended = max(_milliseconds(run.finished_at if run else None) or began, began)
     graded = grade is not None and grade.outcome != "failed"
     facts = {
         "artifact_uri": f"mlflow-artifacts:/{experiment.name}/{run_id}/artifacts",
@@ -126,7 +126,7 @@ def _metrics(result: Result, seconds: float) -> Iterator[tuple[str, float, float
                 yield f"{name}_threshold", float(threshold), seconds
     for name in sorted(_SPENT):
         value = getattr(result.run, name, None)
-        if value is not None and _finite(value):
+        if value is not None and _finite(value) and value >= 0:
             yield name, float(value), seconds
 
 

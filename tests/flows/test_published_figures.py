@@ -181,6 +181,14 @@ def test_json_has_the_published_figures(
     assert found["splits"]["low"]["valid_submission"] == {"mean": 100.0, "sem": 0.0}
 
 
+def test_an_imported_agent_has_a_name(
+    store: Store, files: tuple[list[Path], Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["import-report", str(files[0][0]), "--group", "g", "--agent", " ", "--store", store.root]
+    assert main(arguments) == 2
+    assert "--agent: an agent needs a name" in capsys.readouterr().err
+
+
 def test_each_split_has_seeds_of_its_own(store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """As the published script counts, which is called once for each split: three seeds of Low, one of the others."""
     medals = {"low": 11, "medium": 18, "high": 5}

@@ -195,3 +195,17 @@ class TestAScoreThatIsNoNumberOfJson:
         store.write(f"{folder.url}/snapshots.json", f"[{text}]".encode())
         [snapshot] = folder.read_snapshots()
         assert repr(snapshot.score) == repr(float(token))
+
+
+def test_a_negative_duration_is_not_known() -> None:
+    """The clock was set back while the agent ran. The record stays as it was written."""
+    record = RunRecord.from_json({**RUN, "duration_seconds": -5.0})
+    assert record.to_row()["duration_seconds"] is None
+    assert record.to_json()["duration_seconds"] == -5.0
+    assert RunRecord.from_json({**RUN, "duration_seconds": 0.0}).to_row()["duration_seconds"] == 0.0
+
+
+@pytest.mark.parametrize("name", ["", " ", None, math.nan])
+def test_an_agent_has_a_name(name: Any) -> None:
+    with pytest.raises(RecordError, match="not a valid record: agent"):
+        RunRecord.from_json({**RUN, "agent": name})
