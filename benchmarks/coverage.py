@@ -17,12 +17,20 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import get_args
 
 import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.special import ndtr
 from scipy.stats import trim_mean
 
 from grading.medals import Thresholds
+from grading.statistics.counting import Counting, Incomplete, cells_of
+from grading.statistics.differences import paired
+from grading.statistics.intervals import interval_over_competitions, interval_over_runs
 from grading.statistics.profiles import distribution
 from grading.statistics.ranks import ranking
 from grading.statistics.resampling import Floats, Vary
+from grading.statistics.seeds import Interval, mean, t_interval
+from grading.statistics.series import RATES
 from grading.statistics.split_noise import split_noise
 
 Lines = Iterator[str]
@@ -110,6 +118,113 @@ def distribution_coverage(repetitions: int = 400) -> Lines:
         yield f"{competitions} competitions x {seeds} seeds: {covered}"
 
 
+def run_intervals(repetitions: int = 2_000) -> Lines:
+    """Intervals of a rate over other runs of the same competitions: coverage and mean width in points.
+
+    "t over seeds" is Student's t over the rates of seeds. Chances of competitions are alike, or mostly near 0 and 1.
+    """
+    generator = np.random.default_rng(3)
+    for competitions, seeds in ((3, 2), (22, 2), (22, 3), (75, 3)):
+        for name, chances in _chances(generator, competitions):
+            runs = (generator.random((repetitions, competitions, seeds)) < chances[:, None]).astype(float)
+            found = [interval_over_runs(table.tolist()) for table in runs]
+            usual = [t_interval(table.mean(axis=0).tolist()) for table in runs]
+            truth = float(chances.mean())
+            yield f"{competitions} x {seeds}, {name}: {_covered(found, truth)}; t over seeds {_covered(usual, truth)}"
+
+
+def competition_intervals(repetitions: int = 2_000) -> Lines:
+    """Intervals of a rate over other competitions, too: coverage and mean width in points.
+
+    Competitions are drawn anew from a population with a mean chance of 5, 16, 50 and 98 %.
+    """
+    generator = np.random.default_rng(4)
+    for competitions, seeds in ((22, 1), (22, 3), (75, 3)):
+        for truth in (0.05, 0.16, 0.5, 0.98):
+            chances = generator.beta(0.5 * truth, 0.5 * (1 - truth), (repetitions, competitions, 1))
+            runs = (generator.random((repetitions, competitions, seeds)) < chances).mean(axis=2)
+            found = [interval_over_competitions(means.tolist()) for means in runs]
+            yield f"{competitions} x {seeds}, mean chance {100 * truth:.0f} %: {_covered(found, truth)}"
+
+
+def difference_errors(repetitions: int = 1_000) -> Lines:
+    """Tests of a difference: how often equal agents are told apart (5 % is meant), and how often a better one is.
+
+    The better agent is better in every competition by the same step of its latent score; medals are scores above a
+    threshold, and percentiles the scores themselves. "Like these" draws competitions anew, with a skill of each agent.
+    """
+    generator = np.random.default_rng(5)
+    for competitions, seeds in ((22, 3), (75, 3)):
+        for step in (0.0, 0.3):
+            found: dict[str, list[bool]] = {}
+            for _ in range(repetitions):
+                levels = generator.normal(-1, 1.2, competitions)[:, None]
+                own = generator.normal(0, 0.4, (2, competitions, 1))
+                for question, extra in (("these", 0 * own), ("like these", own)):
+                    scores = levels + extra + generator.normal(0, 0.5, (2, competitions, seeds))
+                    scores[1] += step
+                    for outcome, values in (("medals", (scores > 0).astype(float)), ("percentiles", ndtr(scores))):
+                        sides = [{str(name): runs for name, runs in enumerate(side.tolist())} for side in values]
+                        each = paired(*sides)
+                        test = each.these if question == "these" else each.like_these
+                        found.setdefault(f"{question}, {outcome}", []).append(test.p_value < 0.05)
+            shares = ", ".join(f"{name} {100 * np.mean(hits):.1f} %" for name, hits in found.items())
+            yield f"{competitions} x {seeds}, {'equal agents' if not step else 'a better one'}: told apart {shares}"
+
+
+def missing_runs(repetitions: int = 500) -> Lines:
+    """Ungraded runs of 75 competitions x 3 seeds: the error of the headline by treatment.
+
+    It is the root mean square error against the true chances, in points, of the groups that have a headline.
+    """
+    generator = np.random.default_rng(6)
+    treatments: tuple[Incomplete, ...] = get_args(Incomplete)
+    competitions, seeds = 75, 3
+    for share in (0.002, 0.01, 0.05):
+        errors: dict[str, list[float]] = {name: [] for name in treatments}
+        for _ in range(repetitions):
+            chances = generator.beta(0.2, 0.8, competitions)
+            table = _grades(generator.random((competitions, seeds)) < chances[:, None])
+            ungraded = generator.random(len(table)) < share
+            table.loc[ungraded, "outcome"] = "failed"
+            for name in treatments:
+                everything = [
+                    cells for cells in cells_of(table, counting=Counting(incomplete=name)) if cells.split == "all"
+                ]
+                errors[name].append(
+                    mean([mean(runs) for runs in everything[0].outcomes("any_medal").values()]) - chances.mean()
+                )
+        cells = []
+        for treatment, found in errors.items():
+            known = [error for error in found if not math.isnan(error)]
+            lost = f", {100 * (1 - len(known) / len(found)):.0f} % without" if len(known) < len(found) else ""
+            cells.append(f"{treatment} {100 * math.sqrt(np.mean(np.square(known))):.2f}{lost}")
+        yield f"{100 * share:.1f} % ungraded: {'; '.join(cells)}"
+
+
+def _chances(generator: np.random.Generator, competitions: int) -> Iterator[tuple[str, Floats]]:
+    """Chances of a medal by competition: names, and arrays of shape (competitions,)."""
+    for share in (0.02, 0.16, 0.5):
+        yield f"all {100 * share:.0f} %", np.full(competitions, share)
+    for share in (0.16, 0.5, 0.9):
+        beta = generator.beta(0.5 * share, 0.5 * (1 - share), competitions)
+        yield f"around {100 * share:.0f} %", beta
+    yield "all but one 98 %", np.array([0.0, *[0.98] * (competitions - 1)])
+
+
+def _covered(intervals: Sequence[Interval], truth: float) -> str:
+    inside = np.mean([each.low - 1e-12 <= truth <= each.high + 1e-12 for each in intervals])
+    return f"{100 * inside:.1f} % (width {100 * np.mean([each.high - each.low for each in intervals]):.1f})"
+
+
+def _grades(medals: NDArray[np.bool_]) -> pd.DataFrame:
+    """A table of grades with a row for each of competitions x seeds."""
+    competitions, seeds = np.indices(medals.shape)
+    facts = {"run_group": "g", "agent": "a", "edition": "v1", "outcome": "valid", "complexity": "low", "category": "x"}
+    table = pd.DataFrame({"competition_id": competitions.ravel().astype(str), "seed": seeds.ravel(), **facts})
+    return table.assign(run_id=table.index.astype(str), **dict.fromkeys(RATES, medals.ravel()))
+
+
 def _calibration(rows: dict[str, list[tuple[float, bool]]], bins: Sequence[float]) -> Lines:
     """A line for each bin of stated probabilities: their mean, and the share of what came true."""
     tables = {name: np.array(pairs, dtype=float) for name, pairs in rows.items()}
@@ -123,6 +238,10 @@ def _calibration(rows: dict[str, list[tuple[float, bool]]], bins: Sequence[float
 
 
 SIMULATIONS: dict[str, Callable[[], Lines]] = {
+    "runs": run_intervals,
+    "competitions": competition_intervals,
+    "differences": difference_errors,
+    "missing": missing_runs,
     "split-noise": split_noise_calibration,
     "ranks": rank_coverage,
     "distribution": distribution_coverage,

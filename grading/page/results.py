@@ -159,17 +159,12 @@ class Results:
         }
         return replace(self, examined=findings, **tables)
 
-    def aggregate(self, by: By = "complexity", incomplete: Incomplete | None = None) -> Aggregate:
-        """The rates of these results; see `grading.statistics.aggregate.rates_of`.
-
-        `incomplete` replaces the treatment of ungraded runs.
-        """
-        key = by, incomplete or self.incomplete
-        if key not in self._aggregates:
-            how = replace(self.counting, incomplete=key[1])
-            self._aggregates[key] = rates_of(self.grades, self.runs, how, by)
-        return self._aggregates[key]
+    def aggregate(self, by: By = "complexity") -> Aggregate:
+        """The rates of these results; see `grading.statistics.aggregate.rates_of`."""
+        if by not in self._aggregates:
+            self._aggregates[by] = rates_of(self.grades, self.runs, self.counting, by)
+        return self._aggregates[by]
 
     @cached_property
-    def _aggregates(self) -> dict[tuple[By, Incomplete], Aggregate]:
+    def _aggregates(self) -> dict[By, Aggregate]:
         return {}

@@ -2,11 +2,44 @@
 
 from __future__ import annotations
 
-from benchmarks.coverage import SIMULATIONS, distribution_coverage, rank_coverage, split_noise_calibration
+import re
+
+from benchmarks.coverage import (
+    SIMULATIONS,
+    competition_intervals,
+    difference_errors,
+    distribution_coverage,
+    missing_runs,
+    rank_coverage,
+    run_intervals,
+    split_noise_calibration,
+)
 
 
 def test_every_simulation_has_a_line_that_says_what_it_is() -> None:
     assert all((simulation.__doc__ or "").strip() for simulation in SIMULATIONS.values())
+
+
+def test_intervals_of_rates_cover_the_truth_whatever_the_chances_are() -> None:
+    for simulation in (run_intervals, competition_intervals):
+        covered = [float(line.split(": ")[1].split(" %")[0]) for line in simulation(300)]
+        assert min(covered) >= 90
+
+
+def test_equal_agents_are_seldom_told_apart_and_percentiles_find_more_than_medals() -> None:
+    lines = list(difference_errors(200))
+    shares = [[float(share) for share in re.findall(r"([\d.]+) %", line)] for line in lines]
+    assert all(share < 10 for line, row in zip(lines, shares, strict=True) if "equal" in line for share in row)
+    for line, (these, these_percentiles, like_these, like_percentiles) in zip(lines, shares, strict=True):
+        if "better" in line:
+            assert these_percentiles > these
+            assert like_percentiles > like_these
+
+
+def test_a_few_ungraded_runs_cost_available_cases_little() -> None:
+    for line in missing_runs(60):
+        errors = {name: float(error) for name, error in re.findall(r"(available|exclude) ([\d.]+)", line)}
+        assert errors["available"] < errors["exclude"]
 
 
 def test_probabilities_of_medals_are_nearer_the_truth_than_those_around_the_score_itself() -> None:

@@ -81,7 +81,8 @@ def test_a_competition_that_a_report_lacks_is_padded_with_a_failure(
     shares = padded.mean(axis=0)
     assert low(store, "by-file", "--incomplete", "fail")["mean"] == pytest.approx(shares.mean())
     assert low(store, "by-file", "--incomplete", "fail")["sem"] == pytest.approx(stats.sem(shares))
-    assert low(store, "by-file")["seeds"] == 2
+    assert low(store, "by-file", "--incomplete", "exclude")["seeds"] == 2
+    assert low(store, "by-file")["missing"] == 1
     moved = medals.copy()
     moved[0] = [medals[0, 1], medals[0, 2], 0]  # the n-th report of a competition is its seed n
     shares = moved.mean(axis=0)
@@ -149,13 +150,13 @@ def test_a_group_that_lacks_planned_runs_is_not_called_complete(store: Store, fi
     assert main(["import-report", *map(str, paths), "--group", "theirs", "--store", store.root]) == 0
     pages = store.local("reports", "theirs")
     assert pages is not None
-    assert "Every seed is complete." in (pages / "report.md").read_text()
+    assert "Every run is graded." in (pages / "report.md").read_text()
     plan = {"competitions": sorted([*LOW, "AI4Code"]), "seeds": SEEDS, "agent": "theirs", "edition": "v1"}
     append(store, "theirs", None, "planned", **plan)
     assert main(["report", "theirs", "--store", store.root]) == 0
     for name in ("report.md", "report.html"):
         text = (pages / name).read_text()
-        assert "Every seed is complete" not in text
+        assert "Every run is graded" not in text
         assert "Not complete: 3 planned runs" in text
     assert "seed 2: planned and never run" in (pages / "report.html").read_text()
     gaps = read_table(store, "aggregates/gaps", ["theirs"])

@@ -124,21 +124,23 @@ class TestCompareAndReport:
         write_tables(group, GROUP)
         found = {}
         for name, options in {"run": [], "split": ["--split", "demo"]}.items():
-            for incomplete in ("exclude", "fail"):
+            for incomplete in ("available", "exclude", "fail"):
                 assert mlebench("report", GROUP, "--incomplete", incomplete, *options, store=group) == 0
                 rates = read_table(group, "aggregates/rates")
                 row = rates[(rates["split"] == "demo") & (rates["rate"] == "gold_medal")].iloc[0]
                 found[name, incomplete] = (row["competitions"], row["seeds"], row["mean"], row["counted"])
                 page = group.local("reports", GROUP, "report.html").read_text()
-                words = {"exclude": "left out of every split", "fail": "are counted as failures"}
+                words = {"available": "counts with its graded runs", "exclude": "left out of every split"}
+                words |= {"fail": "counted as failures"}
                 assert words[incomplete] in page
                 assert "<bdi>digits, mine, seed 2: no grade</bdi>" in page
                 assert ("<bdi>breast-cancer, mine, seed 0: no grade</bdi>" in page) == (name == "split")
         gold = 1 / 3  # of three seeds one has gold, in diabetes
         assert found["run", "fail"] == (2, 3, pytest.approx(gold / 2), "what was run")
         assert found["split", "fail"] == (3, 3, pytest.approx(gold / 3), "demo")
-        assert found["run", "exclude"][:2] == (2, 0)
-        assert found["split", "exclude"][:2] == (3, 0)
+        assert found["run", "available"][:3] == found["split", "available"][:3]
+        assert found["run", "available"][:3] == (1, 3, pytest.approx(gold))
+        assert found["run", "exclude"][:2] == found["split", "exclude"][:2] == (0, 0)
         assert mlebench("report", GROUP, "--split", "nonsense", store=group) == 2
 
     def test_the_numbers_are_tables_first(self, group: Store) -> None:
@@ -149,7 +151,7 @@ class TestCompareAndReport:
         del snapshot["at_seconds"]
         call = {"model": "m", "input_tokens": 10, "output_tokens": 5, "cost_usd": 0.5, "latency_seconds": 1.0}
         write_frame(group, "usage", GROUP, pd.DataFrame([{**snapshot, **call}]), "part-7")
-        assert mlebench("report", GROUP, "--incomplete", "fail", "--interval", "bootstrap", store=group) == 0
+        assert mlebench("report", GROUP, "--incomplete", "fail", store=group) == 0
         for table in (
             "rates",
             "by_seed",
@@ -163,7 +165,6 @@ class TestCompareAndReport:
             assert len(pd.read_parquet(f"{group.local()}/tables/aggregates/{table}")), table
         rates = read_table(group, "aggregates/rates")
         assert set(rates["incomplete"]) == {"fail"}
-        assert set(rates["interval"]) == {"bootstrap"}
         page = group.local("reports", GROUP, "report.html").read_text()
         for stated in ("Any medal over time", "Cost per medal", "Graded with", "not restricted"):
             assert stated in page
