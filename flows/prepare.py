@@ -11,6 +11,7 @@ from typing import Any
 
 from prefect import flow
 from prefect.futures import PrefectFuture
+from prefect.logging import get_run_logger
 
 from common import progress
 from common.causes import retrying
@@ -97,7 +98,7 @@ def prepare_each(
             progress.report(name, "queued")
             todo.append(name)
     if todo:
-        with Workers() as workers:
+        with Workers(get_run_logger().info) as workers:
             if settings.dask_address or settings.dask_dashboard:  # the user's, and to be seen
                 with progress.waits("prepare") as waiting:
                     retrying(workers.start, seconds=opening_seconds(), on_wait=waiting)

@@ -255,7 +255,7 @@ def test_metrics_and_graders_import_before_workers_are_forked() -> None:
 def test_commands_without_a_flow_do_not_wait_for_prefect() -> None:
     """Importing it takes longer than most of these commands."""
     steps = [f"tasks.{path.stem}" for path in (ROOT / "tasks").glob("[a-z]*.py") if path.stem != "steps"]
-    needed = ", ".join([*sorted(steps), "flows.credentials", "flows.watching.outcome", "flows.commands.reusing"])
+    needed = ", ".join([*sorted(steps), "flows.credentials", "flows.watching.outcome", "flows.commands.direct"])
     code = f"import sys, {needed}; sys.exit('prefect' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
 

@@ -45,7 +45,9 @@ def command(
     Exit code 1 unless the agent left a valid submission.
     """
     from common.settings import get_settings
+    from flows.commands.run import TRIAL
     from flows.commands.run import command as run
+    from flows.commands.stopping import INTERRUPTED
     from sandbox.agent_registry import load_agent
     from storage.runs.folders import RunFolder, StoredRun
 
@@ -56,8 +58,13 @@ def command(
     store = storage.open(new=True)
     group = f"try-{definition.full_name.replace('@', '-')}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
     arguments = ["-c", competition, "--agent", agent, "--run-group", group, "--time-limit", f"{limit:g}"]
-    run.main([*arguments, "--store", store.root, *run_options], prog_name="mlebench agent try", standalone_mode=False)
-    folder = RunFolder(store, group, competition, 0)
+    arguments = [*arguments, "--store", store.root, *run_options]
+    with run.make_context("mlebench agent try", arguments, obj=TRIAL) as context:
+        code = run.invoke(context)
+    given = context.params
+    if code == INTERRUPTED or given["dry_run"] or given["detach"]:
+        return int(code)
+    folder = RunFolder(store, given["run_group"], competition, min(given["seed"], default=0))
     record, grade = folder.read_run(), folder.read_grade()
     if record is None:
         raise UserError("the run was not made; the lines above say why")

@@ -33,6 +33,10 @@ if TYPE_CHECKING:
     from tasks.wiring.requests import RunRequest
 
 
+TRIAL = object()
+"""The object of the click context in which `agent try` calls this command: a single run is made without Prefect."""
+
+
 @click.command("run", cls=GroupedCommand)
 @takes_json
 @takes(
@@ -61,8 +65,8 @@ def command(
     if placing.agents is not None:
         os.environ["MLEBENCH_AGENTS"] = str(placing.agents)  # for this process and those that it starts
     from common.settings import get_settings
+    from flows.commands.direct import is_single, nothing_to_do
     from flows.commands.preflight import Benchmark, require_ready
-    from flows.commands.reusing import nothing_to_do
     from sandbox.agent_registry import load_agent
     from tasks.wiring.context import RunContext
 
@@ -101,7 +105,9 @@ def command(
     say_availability(store, ids, [edition], benchmark.raw_dir)
     if placing.detach:
         return _hand_over(benchmark)
-    return _run(benchmark, reuse=pool is None and nothing_to_do(benchmark))
+    is_trial = click.get_current_context().obj is TRIAL
+    direct = is_single(benchmark) if is_trial else pool is None and nothing_to_do(benchmark)
+    return _run(benchmark, direct)
 
 
 def _require_consistent(run: RunOptions, placing: PlacingOptions, pool: str | None) -> None:
@@ -173,10 +179,10 @@ def _hand_over(benchmark: Benchmark) -> int:
     return 0
 
 
-def _run(benchmark: Benchmark, reuse: bool) -> int:
-    """Run the flow, or with `reuse` do the same without it, and print the results; returns the exit code."""
+def _run(benchmark: Benchmark, direct: bool) -> int:
+    """Run the flow, or with `direct` do the same without it, and print the results; returns the exit code."""
+    from flows.commands.direct import run_directly
     from flows.commands.results import show_results
-    from flows.commands.reusing import show_reused
     from flows.commands.session import run_flow
     from flows.commands.stopping import INTERRUPTED
 
@@ -199,8 +205,8 @@ def _run(benchmark: Benchmark, reuse: bool) -> int:
         else f"stopped. Finished work is kept; to continue, run the same command with --run-group {group}."
     )
     try:
-        if reuse:
-            code = show_reused(benchmark)
+        if direct:
+            code = run_directly(benchmark, go_on)
         else:
             code = run_flow(f"{context.agent.full_name} as {group}", flow, leaves_agents=in_pool, go_on=go_on)
     except KeyboardInterrupt:

@@ -62,7 +62,7 @@ def capture_errors(what: str, outcomes: dict[str, Outcome]) -> Iterator[None]:
     except Exception as error:
         if cause_of(error).fault == "program":
             logging.getLogger("mlebench").exception("%s", what)
-        result: Result = "unavailable" if isinstance(error, Unavailable) else "failed"
+        result = _result_of(error)
         outcomes[what] = Outcome(what, result, explain(error))
         progress.report(what, result, outcomes[what].message)
 
@@ -79,13 +79,15 @@ def outcome_of(what: str, futures: Iterable[PrefectFuture[Any]]) -> Outcome:
 def _end_of(state: Any) -> Result:
     try:
         state.result()
-    except Cancelled:
-        return "cancelled"
-    except Unavailable:
-        return "unavailable"
-    except Exception:
-        return "failed"
+    except Exception as error:
+        return _result_of(error)
     return "failed"
+
+
+def _result_of(error: Exception) -> Result:
+    return (
+        "cancelled" if isinstance(error, Cancelled) else "unavailable" if isinstance(error, Unavailable) else "failed"
+    )
 
 
 def cause(state: Any) -> str:

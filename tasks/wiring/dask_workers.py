@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import logging
 import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
-
-from prefect.logging import get_run_logger
 
 from common.settings import get_settings
 from storage.datasets.cluster import ClusterError, DaskExecutor, cluster
@@ -26,15 +23,15 @@ SMALL_DOWNLOAD_BYTES = 4 << 20
 class Workers:
     """The Dask workers of a flow run, as a context: those of the settings, or a local cluster when one is needed.
 
-    Created in the flow run. Its methods may be called from any thread.
+    Its methods may be called from any thread. `tell` gets the address of the workers' dashboard.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, tell: Callable[[str], None] = lambda _: None) -> None:
         settings = get_settings()
         # Workers that run already take no time to start.
         self._small = -1 if settings.dask_address or settings.dask_dashboard else SMALL_DOWNLOAD_BYTES
         self._patience = settings.patience
-        self._log: logging.Logger | logging.LoggerAdapter[logging.Logger] = get_run_logger()
+        self._tell = tell
         self._lock, self._open, self._ended, self._address = threading.Lock(), contextlib.ExitStack(), False, ""
 
     def __enter__(self) -> Workers:
@@ -70,7 +67,7 @@ class Workers:
             settings.dask_workers,
             apply_settings,
             settings.dask_dashboard,
-            lambda link: self._log.info("Dask dashboard: %s", link),
+            lambda link: self._tell(f"Dask dashboard: {link}"),
         )
 
     def executor_for(self, size: int, on_wait: Callable[[str], None]) -> Executor:

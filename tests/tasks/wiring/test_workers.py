@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import logging
 import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -36,7 +35,6 @@ def events(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
         noted.append("end")
 
     monkeypatch.setattr(dask_workers, "cluster", fake)
-    monkeypatch.setattr(dask_workers, "get_run_logger", lambda: logging.getLogger("flow"))
     get_settings.cache_clear()
     yield noted
     get_settings.cache_clear()
@@ -121,7 +119,6 @@ def _pid(_: object) -> int:
 
 
 def test_a_local_cluster_for_real(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dask_workers, "get_run_logger", lambda: logging.getLogger("flow"))
     monkeypatch.setenv("MLEBENCH_DASK_WORKERS", "1")
     get_settings.cache_clear()
     try:
