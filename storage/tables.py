@@ -64,7 +64,8 @@ def read_table(store: Store, table: Table, run_groups: Iterable[str] | None = No
     """Read all rows, or those of some run groups, with `run_group` as the last column. The frame may be empty.
 
     The result is that of ``pandas.read_parquet("<root>/tables/grades")``, except that `run_group` is text instead of a
-    category. Raises `StoreError` for a file of a newer schema version, or with other columns.
+    category. Columns that files of an older schema version lack are null. Raises `StoreError` for a file of a newer
+    schema version, or with other columns.
     """
     import pandas as pd
     import pyarrow as pa
@@ -101,6 +102,10 @@ def _read(store: Store, url: str, table: Table) -> pa.Table:
     if version > SCHEMA_VERSION:
         raise StoreError(f"{where} has schema version {version}; this version of mlebench reads up to {SCHEMA_VERSION}")
     schema = arrow_schema(table)
+    if version < SCHEMA_VERSION:  # columns that were added since
+        for field in schema:
+            if field.name not in rows.schema.names:
+                rows = rows.append_column(field, pa.nulls(len(rows), field.type))
     try:  # another program may have rewritten the file, with other widths of types
         return rows.select(schema.names).cast(schema)
     except (KeyError, pa.ArrowException) as error:

@@ -130,6 +130,18 @@ class TestWhatDoesNotFitIsRefused:
         assert f"{name} in {store.root} {says}" in str(caught.value)
 
 
+def test_columns_that_an_older_schema_version_had_not_are_null(store: Store) -> None:
+    write_table(store, "grades", "a", [GRADE])
+    name = store.url("tables", "grades", "run_group=a", "part-0.parquet")
+    older = pq.read_table(io.BytesIO(store.read(name))).drop_columns("score")
+    older = older.replace_schema_metadata({METADATA_KEY: str(SCHEMA_VERSION - 1)})
+    pq.write_table(older, buffer := io.BytesIO())
+    store.write(name, buffer.getvalue())
+    [row] = read_table(store, "grades").to_dict("records")
+    assert math.isnan(row["score"])
+    assert row["competition_id"] == GRADE["competition_id"]
+
+
 FITTING = {"string": "x", "int64": 7, "float64": 0.5, "bool": True, "timestamp": NOW}
 EXTREMES: dict[str, list[tuple[Any, Any]]] = {
     "string": [
