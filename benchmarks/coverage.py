@@ -32,6 +32,7 @@ from grading.statistics.resampling import Floats, Vary
 from grading.statistics.seeds import Interval, mean, t_interval
 from grading.statistics.series import RATES
 from grading.statistics.split_noise import split_noise
+from grading.statistics.usage import per_unit
 
 Lines = Iterator[str]
 
@@ -225,6 +226,28 @@ def _grades(medals: NDArray[np.bool_]) -> pd.DataFrame:
     return table.assign(run_id=table.index.astype(str), **dict.fromkeys(RATES, medals.ravel()))
 
 
+def medals_per_dollar_coverage(repetitions: int = 1_000) -> Lines:
+    """Intervals of medals per dollar: how often they contain the ratio of the expected sums.
+
+    Competitions with a chance of a medal and a cost of their own, which go together in half of the cases.
+    """
+    generator = np.random.default_rng(4)
+    for competitions, seeds, mean_rate in itertools.product((5, 22, 75), (1, 3), (0.03, 0.2, 0.6)):
+        for tied in (False, True):
+            truth = mean_rate / (5 * (0.3 + mean_rate) if tied else 5)
+            hits = []
+            for _ in range(repetitions):
+                rates = generator.beta(mean_rate, 1 - mean_rate, competitions)
+                size = 5 * (0.3 + rates) if tied else np.full(competitions, 5.0)
+                costs = generator.gamma(4, size[:, None] / 4, (competitions, seeds))
+                medals = generator.random((competitions, seeds)) < rates[:, None]
+                won, spent = medals.sum(axis=1).astype(float), costs.sum(axis=1)
+                found = per_unit(won.tolist(), spent.tolist(), medals.size).interval
+                hits.append(found.low <= truth <= found.high)
+            words = f"{competitions} competitions x {seeds} seeds, {100 * mean_rate:g} % medals"
+            yield f"{words}{', costs go with chances' * tied}: {100 * np.mean(hits):.1f} %"
+
+
 def _calibration(rows: dict[str, list[tuple[float, bool]]], bins: Sequence[float]) -> Lines:
     """A line for each bin of stated probabilities: their mean, and the share of what came true."""
     tables = {name: np.array(pairs, dtype=float) for name, pairs in rows.items()}
@@ -245,6 +268,7 @@ SIMULATIONS: dict[str, Callable[[], Lines]] = {
     "split-noise": split_noise_calibration,
     "ranks": rank_coverage,
     "distribution": distribution_coverage,
+    "medals-per-dollar": medals_per_dollar_coverage,
 }
 """The simulations by name. Each yields the lines that are printed."""
 

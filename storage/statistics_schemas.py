@@ -192,13 +192,23 @@ STATISTICS: dict[Statistics, TableSchema] = {
         (
             *_SERIES,
             Column("runs", "int64", "Graded runs."),
-            Column("runs_with_usage", "int64", "Those that asked a model."),
+            Column("runs_with_usage", "int64", "Runs that asked a model, graded or not; the figures below are theirs."),
             Column("medals", "int64", "Medals won."),
             *_SPENT,
             Column("cost_per_run", "float64", "Cost of a run that asked a model.", "USD"),
             Column("tokens_per_run", "float64", "Tokens of a run that asked a model.", "tokens"),
             Column("cost_per_medal", "float64", "Cost of all runs over the medals; null without a medal.", "USD"),
             Column("tokens_per_medal", "float64", "Tokens of all runs over the medals.", "tokens"),
+            Column("hours", "float64", "Durations of all runs, graded or not; null if one is unknown.", "h"),
+            *(
+                column
+                for unit in ("dollar", "hour")
+                for column in (
+                    Column(f"medals_per_{unit}", "float64", f"Medals over the {unit}s of all runs."),
+                    Column(f"medals_per_{unit}_low", "float64", "Lower end of the 95 % interval."),
+                    Column(f"medals_per_{unit}_high", "float64", "Upper end of the 95 % interval."),
+                )
+            ),
         ),
     ),
 }

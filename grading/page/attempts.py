@@ -59,7 +59,8 @@ def cost_tables(
     usage = results.usage
     if usage is None or usage.empty or results.grades.empty:
         return None
-    totals = [(view.series_of(row), row) for row in usage_by_series(results.grades, usage).to_dict("records")]
+    by_series = usage_by_series(results.grades, usage, results.runs)
+    totals = [(view.series_of(row), row) for row in by_series.to_dict("records")]
     runs = []
     for row in usage_by_run(usage).to_dict("records"):
         texts: dict[Any, Any] = {n: clean(row[n]) for n in ("run_group", "run_id", "competition_id", "models")}

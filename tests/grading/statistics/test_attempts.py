@@ -261,7 +261,7 @@ class TestUsage:
         priced = self.USAGE.fillna({"cost_usd": 4.0})
         (row,) = usage_by_series(grades_of({"a": (0.95,), "b": (0.75,)}), priced).to_dict("records")
         assert (row["cost_usd"], row["cost_per_run"], row["cost_per_medal"]) == (6.0, 3.0, 3.0)
-        (row,) = usage_by_series(grades_of({"a": (0.1,)}), self.USAGE).to_dict("records")
+        (row,) = usage_by_series(grades_of({"a": (0.1,)}), priced[:2]).to_dict("records")
         assert row["cost_usd"] == 2.0
         assert math.isnan(row["cost_per_medal"])
 
