@@ -102,7 +102,7 @@ def _read(store: Store, url: str, table: Table) -> pa.Table:
     if version > SCHEMA_VERSION:
         raise StoreError(f"{where} has schema version {version}; this version of mlebench reads up to {SCHEMA_VERSION}")
     schema = arrow_schema(table)
-    if version < SCHEMA_VERSION:  # columns that were added since
+    if METADATA_KEY in (rows.schema.metadata or {}):  # a file of ours lacks the columns that were added since
         for field in schema:
             if field.name not in rows.schema.names:
                 rows = rows.append_column(field, pa.nulls(len(rows), field.type))
