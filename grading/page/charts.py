@@ -31,9 +31,9 @@ class Line:
     points: Sequence[tuple[float, float]]
     band: Sequence[tuple[float, float, float]] = ()
     label: str = ""
-    """By default that of the series; a dash leaves the line without one."""
+    """By default that of the series."""
     kind: str = ""
-    """A further class, such as `own`."""
+    """A further class, such as `own`. Lines with one are thin, and have no label at their ends."""
 
     @property
     def name(self) -> str:
@@ -138,7 +138,7 @@ class _Frame:
 
 
 def _chart(lines: Sequence[Line], x: Axis, y: Axis, label: str) -> Markup:
-    labelled = [line for line in lines if line.label != "-"]
+    labelled = [line for line in lines if not line.kind]
     frame = _Frame(x, y, 440, 250, 44, 126)
     parts = frame.axes(26)
     for line in lines:

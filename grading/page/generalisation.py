@@ -42,7 +42,7 @@ def generalisation_section(view: View, results: Results) -> Generalisation | Non
         mine = curves[(curves[["run_group", "agent", "edition"]] == list(row.values())).all(axis=1)]
         for name, kind in (("test", ""), ("own", "own")):
             points = [(at, float(share) / 100) for at, share in zip(times, mine[name], strict=True)]
-            lines.append(Line(series, points, label="-" if kind else "", kind=kind))
+            lines.append(Line(series, points, label=f"{series.label}, own validation" if kind else "", kind=kind))
     label = "mean percentile among human teams over time, on own validation data and on the test set"
     most = max((y for line in lines for _, y in line.points), default=1.0)
     x, y = steps(times, duration), scale(most, lambda value: f"{100 * value:g} %", 1.0)

@@ -168,7 +168,7 @@ def _estimate(row: Mapping[Any, Any], full: int, told: Mapping[str, Any], key: t
     of = f"{competitions} of {full}" if competitions < full else str(competitions)
     of += f" competition{'s' * (full != 1)} × {counted(int(row['seeds']), 'seed')}"
     if row["missing"]:
-        of += f", {row['missing']} of {row['runs'] + row['missing']} runs ungraded"
+        of += f", {row['missing']} ungraded"
     return Estimate(
         float(row["mean"]),
         (float(row["ci_low"]), float(row["ci_high"])),

@@ -12,7 +12,7 @@ from grading.page.view import View
 from grading.statistics.aggregate import Aggregate, rates_of
 from grading.statistics.attempts import pass_at
 from grading.statistics.counting import By, Counting, Facts, Incomplete, Planned
-from grading.statistics.over_time import over_time
+from grading.statistics.over_time import OVER_TIME_RATES, over_time
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -131,15 +131,16 @@ class Results:
 
     @cached_property
     def pass_at(self) -> pd.DataFrame:
-        """See `grading.statistics.attempts.pass_at`."""
-        return pass_at(self.grades, self.runs, self.counting)
+        """pass@k of any medal; see `grading.statistics.attempts.pass_at`."""
+        return pass_at(self.grades, self.runs, self.counting, rates=("any_medal",))
 
     @cached_property
     def over_time(self) -> pd.DataFrame | None:
-        """See `grading.statistics.over_time.over_time`; None without snapshots."""
+        """The rate of any medal over time; see `grading.statistics.over_time.over_time`. None without snapshots."""
         if self.snapshots is None or self.snapshots.empty or self.grades.empty:
             return None
-        return over_time(self.grades, self.snapshots, self.runs, self.counting)
+        others = [rate for rate in OVER_TIME_RATES if rate != "any_medal" and rate in self.snapshots]
+        return over_time(self.grades, self.snapshots.drop(columns=others), self.runs, self.counting)
 
     @cached_property
     def chosen(self) -> Results:

@@ -23,6 +23,7 @@ def pass_at(
     runs: pd.DataFrame | None = None,
     counting: Counting = EVERYTHING,
     ks: Sequence[int] | None = None,
+    rates: Sequence[str] = RATES,
 ) -> pd.DataFrame:
     """pass@k: the probability that at least one of k attempts at a competition succeeds, by series, split, rate and k.
 
@@ -34,7 +35,7 @@ def pass_at(
     rows: list[dict[str, Any]] = []
     for cells in cells_of(grades, runs, counting):
         most = max(map(len, cells.counted.values()), default=0)
-        for rate in RATES:
+        for rate in rates:
             outcomes = list(cells.outcomes(rate).values())
             for k in ks or _powers(most):
                 values = [pass_at_k(len(runs), int(sum(runs)), k) for runs in outcomes if len(runs) >= k]

@@ -90,7 +90,10 @@ class Cells:
     def value(self, competition: str, seed: Any, rate: str) -> float:
         """1 if the outcome `rate` holds for a run, else 0, also if the run is not graded."""
         row = self.rows.get((competition, seed))
-        return 0.0 if row is None or pd.isna(row[rate]) else float(bool(row[rate]))
+        if row is None:
+            return 0.0
+        held = row[rate]
+        return float(held) if isinstance(held, bool) else 0.0 if pd.isna(held) else float(bool(held))
 
     def outcomes(self, rate: str) -> dict[str, list[float]]:
         """The values of `rate` that count, by competition."""

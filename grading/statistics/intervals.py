@@ -38,7 +38,7 @@ def run_variance(outcomes: Collection[Sequence[float]]) -> RunVariance:
     degrees = sum(sizes) - len(sizes)
     if degrees < 1:
         return RunVariance(math.nan, 0)
-    squares = [math.fsum((value - mean(runs)) ** 2 for value in runs) for runs in outcomes]
+    squares = [math.fsum((value - centre) ** 2 for value in runs) for runs in outcomes for centre in (mean(runs),)]
     most = max(sizes)
     added = 1 / most if all(value in (0, 1) for runs in outcomes for value in runs) else 0.0
     pooled = (math.fsum(squares) + added * (most - 1)) / (degrees + (most - 1 if added else 0))

@@ -26,10 +26,16 @@ def mean(values: Sequence[float]) -> float:
     """
     if not values:
         return math.nan
-    if not all(math.isfinite(value) for value in values):
-        return sum(values)  # an infinity, or NaN
     if min(values) == max(values):
         return values[0]
+    try:
+        total = math.fsum(values)
+    except (OverflowError, ValueError):  # huge numbers, or infinities of both signs
+        total = math.inf
+    if math.isfinite(total):
+        return total / len(values)
+    if not all(math.isfinite(value) for value in values):
+        return sum(values)  # an infinity, or NaN
     # Sums of huge finite numbers would overflow although their mean is finite. A power of two changes no digit.
     scale = _exponent(values)
     return math.ldexp(math.fsum(math.ldexp(value, -scale) for value in values) / len(values), scale)

@@ -139,7 +139,7 @@ def test_editions_of_a_group_are_rows_of_the_table_of_sensitivity() -> None:
 def test_the_human_percentile_stands_beside_medals() -> None:
     points = [1 - n / 20 for n in range(21)]
     results = Results(*many(2), percentiles={f"competition-{c}": points for c in range(4)})
-    assert re.search(r"agent-1 ?4 competitions × 3 seeds.* 33\.3\S+ to \S+ 72 – ", words(render_page(results)))
+    assert re.search(r"agent-1 ?4 competitions × 3 seeds.* 33\.3\S+ 72 – ", words(render_page(results)))
     assert "| Any medal | Human percentile |" in render_markdown(results)
     assert "| 71.7 |" in render_markdown(results)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pandas as pd
@@ -121,8 +122,8 @@ def test_the_page_draws_both_over_time() -> None:
     results = Results(GRADES, pd.DataFrame([ran("cactus", 0)]), SNAPSHOTS, own=OWN, percentiles={"cactus": POINTS})
     page = render_page(results)
     assert "Own validation against test" in page
-    assert "own validation: 90 % of the teams in the end" in page
-    assert "test set: 50 % of the teams in the end" in page
+    assert re.search(r"<title>baseline, own validation: .*90\.0 % at \S+ min</title>", page)
+    assert re.search(r"<title>baseline: .*50\.0 % at \S+ min</title>", page)
     assert ">+40.0<" in page
     assert ">30.0<" in page
     assert "Own validation against test" not in render_page(Results(GRADES))
