@@ -75,7 +75,7 @@ def _bare(value: Any) -> Any:
 def _home() -> Path:
     """The home directory, for defaults. Raises `UserError` if there is none, as for some users of containers."""
     try:
-        return Path.home()
+        return Path.home().absolute()
     except RuntimeError as error:
         raise UserError("this user has no home directory: set HOME, or MLEBENCH_STORE and MLEBENCH_SCRATCH") from error
 

@@ -42,12 +42,18 @@ class CleanStream:
     def __init__(self, stream: TextIO) -> None:
         """Write to `stream`, whose other methods and attributes remain available."""
         self.raw = stream
+        self._plain = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
 
     def write(self, text: str | bytes) -> int:
         """Write a text, or bytes of UTF-8, as `click.echo` does for shells that complete; returns its length."""
         text = text.decode("utf-8", "replace") if isinstance(text, bytes) else text
-        self.raw.write(_SAFE_OUTPUT.sub(lambda match: match[1] or match[2] or _shown(match), text))
+        self.raw.write(_SAFE_OUTPUT.sub(self._passed, text))
         return len(text)
+
+    def _passed(self, match: re.Match[str]) -> str:
+        if match[1]:
+            return "" if self._plain else match[1]
+        return match[2] or _shown(match)
 
     def writelines(self, lines: Any) -> None:
         """Write several texts."""

@@ -24,7 +24,7 @@ from tasks.wiring.context import data_for, download_source
 
 _STATES: tuple[DataState, ...] = ("prepared", "made", "downloaded", "missing")
 # Size of a prepared dataset relative to its download, measured on images (1.0) and tables (1.5 to 3).
-_PREPARED_SHARE = 1.3
+PREPARED_SHARE = 1.3
 _UNKNOWN_DOWNLOAD_BYTES = 2 * 10**9  # assumed bytes of a download whose size the facts do not state
 
 
@@ -151,17 +151,22 @@ def needs(store: Store, competition_ids: Iterable[str], preparing: Preparing) ->
     return [_need(store, name, preparing) for name in competition_ids]
 
 
+def archive_bytes(competition_id: str) -> int:
+    """Bytes of the download by the facts; an assumption where they do not state it."""
+    facts = registry.get(competition_id).facts
+    return facts.size_bytes or (_UNKNOWN_DOWNLOAD_BYTES if facts.source == "kaggle" else 0)
+
+
 def _need(store: Store, name: str, preparing: Preparing) -> Need:
     competition = registry.get(name)
     stored = store.size(store.raw(name))
     source = download_source(name, preparing.raw_dir)
     at_hand = _size_at_hand(source, name)
-    unknown = _UNKNOWN_DOWNLOAD_BYTES if competition.facts.source == "kaggle" else 0
-    archive = stored or at_hand or competition.facts.size_bytes or unknown
+    archive = stored or at_hand or archive_bytes(name)
     homes = {competition.files_of(edition) for edition in chosen(preparing.edition)}
     partial = store.local("raw", name, "partial")
     done = sum(sizes_on_disk(str(partial))) if partial is not None else 0
-    return Need(name, 0 if stored else max(archive - done, 0), int(archive * _PREPARED_SHARE) * len(homes))
+    return Need(name, 0 if stored else max(archive - done, 0), int(archive * PREPARED_SHARE) * len(homes))
 
 
 def _size_at_hand(source: Source, name: str) -> int | None:

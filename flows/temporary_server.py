@@ -14,8 +14,9 @@ import subprocess
 import tempfile
 import time
 import urllib.request
+from pathlib import Path
 
-from common import serving, starting
+from common import serving, starting, temporary
 from common.errors import UserError
 from common.guard import listen, new_credential, origin
 from common.processes import start_time
@@ -54,8 +55,8 @@ class TemporaryServer:
                 lines = self._output.read().decode(errors="replace").split("\n")
                 reason = next((line.strip() for line in reversed(lines) if line.strip()), f"exit code {code}")
                 raise UserError(
-                    f"Prefect's temporary server did not start: {reason}; its database is in PREFECT_HOME, by default "
-                    "in ~/.prefect, which must be writable"
+                    f"Prefect's temporary server did not start: {reason}; its database is in {_home()}, which "
+                    "PREFECT_HOME sets"
                 )
             time.sleep(0.05)
 
@@ -112,10 +113,13 @@ def start() -> TemporaryServer | None:
     Flows use it from now on; call `wait` before the first one. It ends with this process, at the latest.
     """
     global _running
-    from prefect.settings import get_current_settings
-
     if _running is not None:
         return _running
+    if not os.environ.get("PREFECT_API_URL"):  # before Prefect is imported, which warns of its home
+        temporary.require_room()
+        _require_home()
+    from prefect.settings import get_current_settings
+
     if get_current_settings().api.url:
         return None
     end_orphans()
@@ -123,6 +127,23 @@ def start() -> TemporaryServer | None:
     atexit.register(stop)
     _use(_running)
     return _running
+
+
+def _home() -> Path:
+    return Path(os.environ.get("PREFECT_HOME") or os.path.expanduser("~/.prefect"))  # noqa: PTH111  # no error
+
+
+def _require_home() -> None:
+    """Raise `UserError` if the server could not write its database."""
+    try:
+        _home().mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=_home()) as file:
+            file.write(bytes(1 << 20))
+    except OSError as error:
+        raise UserError(
+            f"Prefect's temporary server cannot write its database in {_home()} ({error.strerror}): set "
+            "MLEBENCH_SCRATCH or PREFECT_HOME to a directory of your own with room"
+        ) from error
 
 
 def stop() -> None:

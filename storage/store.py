@@ -18,6 +18,7 @@ import fnmatch
 import glob
 import json
 import re
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
@@ -128,8 +129,13 @@ class Store:
         has written the store.
         """
         limit = opening_seconds() if seconds is None else seconds
+        give_up = time.monotonic() + limit  # a try that is not answered takes many seconds itself
+
+        def passes(error: Exception) -> bool:
+            return cause_of(error).passes and time.monotonic() < give_up
+
         try:
-            retrying(self._probe, seconds=limit, on_wait=on_wait, max_pause_seconds=5.0)
+            retrying(self._probe, seconds=limit, on_wait=on_wait, max_pause_seconds=5.0, passes=passes)
             if self.require_known_version() is None:
                 self.write_json(self.url(_VERSIONED), {"version": VERSION})
         except StoreError:

@@ -59,21 +59,29 @@ def command(
     store, settings = storage.open(new=True), get_settings()
     raw = raw_directory(raw_dir)
 
+    checked_store = health.guarded("store", lambda: health.check_store(store))
+    answers = not failed_in(checked_store, "store")
+
     def unprepared() -> list[str]:
+        if not answers:
+            return ids
         states = Preparing(ids, store.root, raw_dir=raw).states(store)
         return [name for name, state in states.items() if state not in ("prepared", "made")]
 
     silence = None if silent_for is None else timedelta(seconds=silent_for)
-    findings = [
+    of_store = (
+        ("datasets", lambda: health.check_datasets(store, ids)),
+        ("disk", lambda: health.check_disk(store, ids, raw)),
+        ("availability", lambda: health.check_availability(store, ids, raw)),
+    )
+    findings = health.guarded("versions", health.check_versions) + checked_store
+    findings += [
         finding
         for about, check in (
-            ("versions", health.check_versions),
-            ("store", lambda: health.check_store(store)),
-            ("datasets", lambda: health.check_datasets(store, ids)),
-            ("disk", lambda: health.check_disk(store, ids, raw)),
-            ("scratch", lambda: health.check_scratch(settings)),
+            *(of_store if answers else ()),  # each would wait for it again
+            ("scratch", lambda: health.check_scratch(settings, store, ids)),
+            ("temporary", health.check_temporary),
             ("memory", lambda: health.check_memory(settings.agents)),
-            ("availability", lambda: health.check_availability(store, ids, raw)),
             ("kaggle", lambda: health.check_access(unprepared(), raw, settings.network_timeout)),
             ("dask", lambda: health.check_dask(settings)),
             ("prefect", server.check_prefect),
@@ -83,18 +91,24 @@ def command(
         for finding in health.guarded(about, check)
     ]
     # Leftovers are looked up on the Prefect server; if it does not answer, the finding above says so.
-    if not any((finding.about, finding.verdict) == ("prefect", "fail") for finding in findings):
+    if not failed_in(findings, "prefect"):
         findings += health.guarded("workers", lambda: workers.check_workers(settings.agent_pool))
         findings += health.guarded("flow runs", lambda: leftovers.check_flow_runs(fix, silence))
         findings += health.guarded("slots", lambda: leftovers.check_slots(fix))
         findings += health.guarded("containers", lambda: leftovers.check_containers(fix))
-    findings += health.guarded("folders", lambda: leftovers.check_scratch(store, fix))
+    if answers:
+        findings += health.guarded("folders", lambda: leftovers.check_scratch(store, fix))
     failed = sum(finding.verdict == "fail" for finding in findings)
     if answer(findings):
         return 1 if failed else 0
     show_findings(findings)
     click.echo(f"{failed} of {len(findings)} fail" if failed else "all checks passed")
     return 1 if failed else 0
+
+
+def failed_in(findings: Sequence[Finding], about: str) -> bool:
+    """Whether the check of that name has failed."""
+    return any((finding.about, finding.verdict) == (about, "fail") for finding in findings)
 
 
 def show_findings(findings: Sequence[Finding]) -> None:

@@ -107,7 +107,7 @@ def _check_host(settings: Settings, store: Store, docker: bool) -> list[Finding]
         ("versions", health.check_versions),
         ("prefect", server.check_prefect),
         ("store", lambda: health.check_store(store)),
-        ("scratch", lambda: health.check_scratch(settings)),
+        ("scratch", lambda: health.check_scratch(settings, store, ())),
         ("memory", lambda: health.check_memory(settings.agents)),
         ("docker", lambda: health.check_docker(docker)),
     ]

@@ -81,8 +81,10 @@ def check_datasets(store: Store, competition_ids: Iterable[str]) -> Finding:
     return Finding("datasets", "ok", "none was prepared by other code")
 
 
-def check_scratch(settings: Settings) -> Finding:
-    """The scratch directory is writable."""
+def check_scratch(settings: Settings, store: Store, competition_ids: Iterable[str]) -> Finding:
+    """The scratch directory is writable, and has room for agents and for the largest local copy of prepared data."""
+    from flows.preparing import PREPARED_SHARE, archive_bytes
+
     try:
         settings.scratch.mkdir(parents=True, exist_ok=True)
         probe = settings.scratch / ".probe"
@@ -91,7 +93,27 @@ def check_scratch(settings: Settings) -> Finding:
     except OSError as error:
         return Finding("scratch", "fail", str(error), "choose another directory with MLEBENCH_SCRATCH")
     free = shutil.disk_usage(settings.scratch).free
-    return Finding("scratch", "ok" if free > 10**10 else "warn", f"{settings.scratch}, {free / 1e9:,.0f} GB free")
+    text = f"{settings.scratch}, {free / 1e9:,.0f} GB free"
+    # Agents read data of a store elsewhere from local copies.
+    copies = [] if store.top.local else [archive_bytes(name) * PREPARED_SHARE for name in competition_ids]
+    if (largest := max(copies, default=0.0)) > free:
+        text += f", and a local copy of the largest dataset needs about {largest / 1e9:,.0f} GB"
+        return Finding("scratch", "warn", text, "make room, or choose another directory with MLEBENCH_SCRATCH")
+    return Finding("scratch", "ok" if free > 10**10 else "warn", text)
+
+
+def check_temporary() -> Finding:
+    """The directory for temporary files has room. Large tables need up to twice their size there."""
+    import tempfile
+
+    from common import temporary
+
+    try:
+        temporary.require_room()
+    except UserError as error:
+        return Finding("temporary", "fail", str(error))
+    folder = tempfile.gettempdir()
+    return Finding("temporary", "ok", f"{folder}, {shutil.disk_usage(folder).free / 1e9:,.0f} GB free")
 
 
 def check_access(competition_ids: list[str], raw_dir: str | None, timeout: float = 60.0) -> Iterator[Finding]:

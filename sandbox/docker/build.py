@@ -118,9 +118,10 @@ def build(
             command += ["--network", "none"]
             for name in (*PROXIES, *map(str.lower, PROXIES)):  # the client would add those of its configuration
                 command += ["--build-arg", f"{name}="]
-        for name in PROXIES if trusted else ():
-            proxy = os.environ.get(name) or os.environ.get(name.lower())
-            if proxy and not proxy.startswith("socks"):  # installers in a build cannot use those
+        proxies = {name: os.environ.get(name) or os.environ.get(name.lower()) or "" for name in PROXIES if trusted}
+        socks = [name for name, proxy in proxies.items() if proxy.startswith("socks")]  # no installer can use those
+        for name, proxy in proxies.items():
+            if proxy and name not in socks:
                 command += ["--build-arg", f"{name}={proxy}"]
         for name, path in (_secrets(Path(temporary)) if trusted else {}).items():
             command += ["--secret", f"id={name},src={path}"]
@@ -141,7 +142,8 @@ def build(
                 if on_line:
                     on_line(line.rstrip())
         if process.returncode:
-            raise BuildError(f"image {image} could not be built: {_reason(last)}")
+            hint = "; builds cannot use a SOCKS proxy: set HTTP_PROXY and HTTPS_PROXY to an HTTP proxy" if socks else ""
+            raise BuildError(f"image {image} could not be built: {_reason(last)}{hint}")
     return image
 
 

@@ -21,6 +21,7 @@ from common.errors import UserError
 from common.guard import HOST, new_credential
 from common.guard import address as address_of
 from common.patience import HOUR, request_timeout
+from common.temporary import named_in_errors
 
 POLL_SECONDS = 5.0
 REPORT_SECONDS = 60.0
@@ -202,7 +203,8 @@ def _call(packed: bytes) -> Any:
     set_up, client, function, *arguments = pickle.loads(packed)
     client.require()
     set_up_once(set_up)
-    return function(*arguments)
+    with named_in_errors():
+        return function(*arguments)
 
 
 class _Watch:

@@ -6,6 +6,8 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
+from common.temporary import named_in_errors
+
 MAX_PROCESSES = 8
 
 
@@ -28,7 +30,8 @@ class Serial:
         """`function(value, *fixed)` for each value. `heavy` means that a call may need several GiB of memory."""
         for value in values:
             try:
-                result = function(value, *fixed)
+                with named_in_errors():
+                    result = function(value, *fixed)
             except SystemExit as error:  # a prepare.py raised it, and it must not end the caller
                 raise RuntimeError(f"{function.__name__} tried to end the process ({error})") from error
             yield result

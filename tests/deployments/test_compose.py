@@ -76,6 +76,12 @@ class TestDescription:
         }
         assert {name.removeprefix("MLEBENCH_").lower() for name in named} <= Settings.model_fields.keys()
 
+    def test_agents_of_ones_own_are_where_agents_run(self, described: dict[str, Any]) -> None:
+        for name in ("worker", "agents"):
+            service = described["services"][name]
+            directory = service["environment"]["MLEBENCH_AGENT_DIRS"]
+            assert f"${{AGENT_DIR:-none}}:{directory}:ro" in service["volumes"]
+
     def test_the_example_names_every_variable_that_must_be_set(self) -> None:
         required = set(re.findall(r"\$\{(\w+):\?", FILE.read_text()))
         example = FILE.with_name("compose.env.example").read_text()

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import httpx
 import pytest
@@ -43,6 +44,22 @@ def mlebench(*arguments: str) -> tuple[int, str]:
 
 
 class TestDoctor:
+    def test_scratch_has_room_for_copies_of_a_store_elsewhere(self, store: Store) -> None:
+        settings = get_settings()
+        elsewhere: Any = SimpleNamespace(top=SimpleNamespace(local=False))
+        names = [name for name in registry.folders() if (registry.get(name).facts.size_bytes or 0) > 0]
+        largest = max(names, key=lambda name: registry.get(name).facts.size_bytes or 0)
+        usage = SimpleNamespace(free=10**11)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(health.shutil, "disk_usage", lambda _: usage)
+            finding = health.check_scratch(settings, elsewhere, [largest, "digits"])
+            assert (finding.verdict, "a local copy of the largest dataset needs about" in finding.message) == (
+                "warn",
+                True,
+            )
+            assert health.check_scratch(settings, elsewhere, ["digits"]).verdict == "ok"
+            assert health.check_scratch(settings, store, [largest]).verdict == "ok", "its data are used in place"
+
     def test_a_sound_installation(self, store: Store) -> None:
         code, output = mlebench("doctor", "--split", "demo", "--store", store.root)
         assert code == 0, output

@@ -14,11 +14,12 @@ import pytest
 
 from storage.tables import read_table
 from tests import machines
+from tests.disks import SmallDisk, small_disk
 from tests.machines import noexec_disk
 from tests.prefect_home import make_home
 from tests.stores import Store
 
-__all__ = ["noexec_disk"]
+__all__ = ["noexec_disk", "small_disk"]
 
 pytestmark = pytest.mark.slow
 
@@ -86,6 +87,25 @@ def test_a_user_that_nobody_knows_without_a_home_or_links_in_a_dumb_terminal(
     assert done.returncode == 0, done.stdout + done.stderr
     assert outcomes(tmp_path / "store") == ["valid"]
     assert "digits seed 0: graded" in done.stderr
+
+
+def test_a_home_that_cannot_be_written_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("PREFECT_HOME", "MLEBENCH_SCRATCH"):
+        monkeypatch.delenv(name, raising=False)
+    (tmp_path / "home").mkdir(mode=0o555)
+    arguments = ["prepare", "-c", "digits", "--store", str(tmp_path / "store")]
+    done = command(arguments, {"HOME": str(tmp_path / "home")}, machines.unknown_user())
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1), done.stderr
+    said = f"cannot write its database in {tmp_path}/home/.prefect (Permission denied): set MLEBENCH_SCRATCH or PREFECT"
+    assert said in done.stderr
+
+
+def test_a_full_directory_for_temporary_files_is_named(small_disk: SmallDisk, tmp_path: Path) -> None:
+    small_disk.fill()
+    arguments = ["prepare", "-c", "digits", "--store", str(tmp_path / "store")]
+    done = command(arguments, {"TMPDIR": str(small_disk.path)})
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1), done.stderr
+    assert f"mlebench: {small_disk.path}, the directory for temporary files, is full (0 B are free)" in done.stderr
 
 
 def test_nothing_can_be_executed_where_agents_run(tmp_path: Path, noexec_disk: Path) -> None:

@@ -82,3 +82,15 @@ def test_a_proxy_that_asks_for_a_login_is_one_line(home: Path) -> None:
     said = "the proxy on the way to Kaggle asks for a login; set HTTPS_PROXY=http://USER:PASSWORD@HOST:PORT"
     assert f"failed  {LEAF}: {said}" in done.stdout
     assert set(asked) == {"api.kaggle.com:443"}
+
+
+@pytest.mark.service("docker")
+def test_a_build_that_fails_beside_a_socks_proxy_says_so(home: Path) -> None:
+    agent = home / "agents" / "builder"
+    agent.mkdir(parents=True)
+    (agent / "agent.yaml").write_text("description: Its image cannot be built.\ntrusted: true\n")
+    (agent / "start.sh").write_text("true\n")
+    (agent / "Dockerfile").write_text("FROM scratch\nCOPY missing /\n")
+    done = run(home, "build", "builder", MLEBENCH_AGENT_DIRS=str(agent.parent), ALL_PROXY="socks5://127.0.0.1:1")
+    assert done.returncode == 1, done
+    assert "builds cannot use a SOCKS proxy: set HTTP_PROXY and HTTPS_PROXY to an HTTP proxy" in done.stderr
