@@ -14,7 +14,9 @@ import pytest
 from scipy import stats
 
 from grading.conditions import deviations, unlike, unlike_grades
-from grading.statistics.counting import Counting
+from grading.statistics.aggregate import rates_of
+from grading.statistics.compare import compare
+from grading.statistics.counting import Counting, cells_of
 from grading.statistics.differences import UNTESTED, Difference, Paired, differences, letters, paired
 from grading.statistics.seeds import holm, smallest_difference
 from grading.statistics.sensitivity import sensitivity
@@ -106,6 +108,39 @@ class TestDifferences:
         shuffled = generator.permuted(np.broadcast_to(together, (20_000, *together.shape)), axis=2)
         permuted = np.abs((shuffled[:, :, 4:] - shuffled[:, :, :4]).mean(axis=(1, 2)))
         assert test.p_value == pytest.approx(np.mean(permuted >= observed - 1e-12), abs=0.02)
+
+    def test_compare_and_the_page_give_the_same_figures(self) -> None:
+        """One run of each agent is ungraded, which neither of them may count otherwise than the other one."""
+        generator = np.random.default_rng(4)
+        medals = {name: generator.random((12, 3)) < share for name, share in (("x", 0.3), ("y", 0.6))}
+        tables = {
+            name: pd.DataFrame(
+                [
+                    grade(
+                        f"c{n:02}",
+                        seed,
+                        "gold" if won[n, seed] else None,
+                        agent=name,
+                        group=name,
+                        outcome="failed" if (n, seed) == (3, 1) else "valid",
+                        score=0.5,
+                        is_lower_better=False,
+                    )
+                    for n, seed in np.ndindex(12, 3)
+                ]
+            )
+            for name, won in medals.items()
+        }
+        cells = [next(cells_of(table)) for table in tables.values()]
+        [of_page] = differences([each.outcomes("any_medal") for each in cells])
+        table = compare(tables["x"], tables["y"]).differences
+        rows = table[(table["split"] == "low") & (table["rate"] == "any_medal")].to_dict("records")
+        for row, test in zip(rows, (of_page.paired.these, of_page.paired.like_these), strict=True):
+            assert (row["difference"], row["p_value"]) == pytest.approx((of_page.paired.difference, test.p_value))
+            assert (row["ci_low"], row["ci_high"]) == pytest.approx((test.interval.low, test.interval.high))
+        rates = [rates_of(each).rates for each in tables.values()]
+        shown = [row.query("split == 'low' and rate == 'any_medal'")["mean"].item() for row in rates]
+        assert [rows[0]["mean_a"], rows[0]["mean_b"]] == pytest.approx(shown)
 
     def test_overlapping_groups(self) -> None:
         """The middle one cannot be told from either end, and the ends can be told apart."""
