@@ -58,7 +58,9 @@ class Plan:
 @click.option(
     "--power",
     type=PERCENTAGE,
-    metavar="PERCENT",
+    metavar="[PERCENT]",
+    is_flag=False,
+    flag_value=80.0,
     default=80.0,
     show_default=True,
     help="Share of repetitions in which it is to be detected.",
