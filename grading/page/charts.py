@@ -162,11 +162,12 @@ def _chart(lines: Sequence[Line], x: Axis, y: Axis, label: str) -> Markup:
 
 
 def _multiples(lines: Sequence[Line], x: Axis, y: Axis, label: str, name: str) -> Markup:
-    """A small chart for each series, with all the others in grey behind it."""
+    """A small chart for each series, in the order of their ends, with all the others in grey behind it."""
     frame = _Frame(x, y, 230, 150, 38, 12, top=24, bottom=22)
     ground = [_OTHER.format(frame.path(line.points)) for line in lines if not line.kind]
     charts = []
-    for place, index in enumerate(dict.fromkeys(line.series.index for line in lines)):
+    best_first = sorted((line for line in lines if not line.kind), key=lambda line: -line.points[-1][1])
+    for place, index in enumerate(dict.fromkeys(line.series.index for line in best_first)):
         own = [line for line in lines if line.series.index == index]
         parts = [
             Markup('<g class="others behind" id="{}">{}</g>').format(name, Markup("").join(ground))

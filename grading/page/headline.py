@@ -81,6 +81,11 @@ class Headline:
         return any(one.partial for row in self.rows for one in row.estimates.values())
 
     @property
+    def lettered(self) -> bool:
+        """Whether anything is known of which agents can be told apart."""
+        return any(one.letters for row in self.rows for one in row.estimates.values())
+
+    @property
     def ticks(self) -> list[tuple[float, str]]:
         """(position in percent, text) along the axis."""
         step = next(step for step in (0.02, 0.05, 0.1, 0.2, 0.25) if self.top / step <= 5.01)

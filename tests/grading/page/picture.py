@@ -1,7 +1,7 @@
 """The picture of a report in the README: `python -m tests.grading.page.picture` writes docs/report.png.
 
 The report is made up: four agents over the 75 competitions of the benchmark with three seeds. The picture is the page
-as a headless Chromium shows it, without most of its sections and without the tables of the others.
+as a headless Chromium shows it, with the medal matrix open and without most of the other sections.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tests.grading.page.board import board
 from tests.grading.page.browser import Browser
 
 PICTURE = Path(__file__).parents[3] / "docs" / "report.png"
-_WIDTH, _HEIGHT = 1120, 1560
+_WIDTH, _HEIGHT = 1120, 1480
 _MOMENT = datetime(2026, 3, 3, 12, tzinfo=UTC)
 
 
@@ -26,7 +26,8 @@ def main() -> None:
     results = replace(board(4, requests=2), incomplete="fail")
     names = {"agent": {"agent-with-a-rather-long-name": "reviewer"}}
     assert results.runs is not None
-    results = replace(results, grades=results.grades.replace(names), runs=results.runs.replace(names))
+    runs = results.runs.replace(names).assign(hardware="Linux, 36 cores, NVIDIA A10")
+    results = replace(results, grades=results.grades.replace(names), runs=runs)
     html = render_page(results, title="MLE-bench: four agents (made-up results)", generated_at=_MOMENT)
     PICTURE.write_bytes(picture(html, _HEIGHT))
     print(f"{PICTURE}: {PICTURE.stat().st_size:,} bytes")
@@ -50,10 +51,11 @@ def picture(html: str, height: int) -> bytes:
 
 # The order of the page is kept; only what a picture of this size has no room for is left out.
 _HIDE = """
+document.querySelector("#matrix details").open = true;
 document.head.insertAdjacentHTML("beforeend", `<style>
-section { content-visibility: visible !important; padding-top: 30px !important; }
-#headline > .scroll:first-of-type ~ *, #noise, #time .scroll, #figures, #generalisation, #contamination,
-#integrity, #leaks { display: none; }
+section { padding-top: 26px !important; }
+.screen, nav, #headline > :not(h2, .lead-in, figure), #figures > .lead-in, .figures > :nth-child(n+3), #time, #noise,
+#generalisation, #contamination { display: none !important; }
 </style>`); undefined
 """
 

@@ -63,10 +63,11 @@ def test_runs_that_used_all_their_time_well_are_no_failures() -> None:
 
 
 def test_agents_that_cannot_be_told_apart_share_a_letter() -> None:
-    text = words(page(*many(2)))
+    text = words(page(*many(2, competitions=6)))
     assert "Agents that share a letter cannot be told apart" in text
     assert re.search(r"agent-\d agent-\d Low, any medal \S+ \S+ to \S+", text)
     assert "cannot be told apart" not in words(page())
+    assert "cannot be told apart" not in words(page(*many(2))), "four competitions tell nothing"
 
 
 def test_what_is_missing_is_bounded_by_all_of_it_failing_and_earning_a_medal() -> None:
@@ -139,7 +140,7 @@ def test_editions_of_a_group_are_rows_of_the_table_of_sensitivity() -> None:
 def test_the_human_percentile_stands_beside_medals() -> None:
     points = [1 - n / 20 for n in range(21)]
     results = Results(*many(2), percentiles={f"competition-{c}": points for c in range(4)})
-    assert re.search(r"agent-1 ?4 competitions × 3 seeds.* 33\.3\S+ 72 – ", words(render_page(results)))
+    assert re.search(r"agent-1 ?4 competitions × 3 seeds.* 33\.3\S+ 72 ", words(render_page(results)))
     assert "| Any medal | Human percentile |" in render_markdown(results)
     assert "| 71.7 |" in render_markdown(results)
 
