@@ -26,10 +26,11 @@ from grading.medals import Thresholds
 from grading.statistics.counting import Counting, Incomplete, cells_of
 from grading.statistics.differences import paired
 from grading.statistics.intervals import interval_over_competitions, interval_over_runs
+from grading.statistics.leakage import stratified_difference
 from grading.statistics.profiles import distribution
 from grading.statistics.ranks import ranking
 from grading.statistics.resampling import Floats, Vary
-from grading.statistics.seeds import Interval, mean, t_interval
+from grading.statistics.seeds import Interval, mean, t_interval, welch
 from grading.statistics.series import RATES
 from grading.statistics.split_noise import split_noise
 from grading.statistics.usage import per_unit
@@ -248,6 +249,30 @@ def medals_per_dollar_coverage(repetitions: int = 1_000) -> Lines:
             yield f"{words}{', costs go with chances' * tied}: {100 * np.mean(hits):.1f} %"
 
 
+def leakage_errors(repetitions: int = 2_000) -> Lines:
+    """Leaky against other competitions: coverage of the interval, and how often leaks that change nothing are found.
+
+    Chances depend on the complexity, in which leaky competitions are more or less frequent, as in edition v1; leaks add
+    nothing or 20 points. "Unstratified" is Welch's interval of the plain difference.
+    """
+    generator = np.random.default_rng(8)
+    for step in (0.0, 0.2):
+        hits: dict[str, list[bool]] = {"stratified": [], "unstratified": []}
+        false = []
+        for _ in range(repetitions):
+            strata = np.repeat([0, 1, 2], (22, 38, 15))
+            leaky = np.concatenate([generator.permutation(n) < m for n, m in ((22, 15), (38, 15), (15, 3))])
+            chances = np.clip(generator.beta(0.6, 0.6, 75) * np.array([0.8, 0.5, 0.3])[strata] + step * leaky, 0, 1)
+            values = generator.binomial(3, chances) / 3
+            found = stratified_difference(values.tolist(), leaky.tolist(), [str(each) for each in strata])
+            plain = welch(values[~leaky].tolist(), values[leaky].tolist())
+            hits["stratified"].append(found.interval.low <= step <= found.interval.high)
+            hits["unstratified"].append(plain.interval.low <= step <= plain.interval.high)
+            false.append(found.p_value < 0.05)
+        covered = ", ".join(f"{name} {100 * np.mean(each):.1f} %" for name, each in hits.items())
+        yield f"leaks add {100 * step:.0f} points: covered {covered}; p < 0.05 in {100 * np.mean(false):.1f} %"
+
+
 def _calibration(rows: dict[str, list[tuple[float, bool]]], bins: Sequence[float]) -> Lines:
     """A line for each bin of stated probabilities: their mean, and the share of what came true."""
     tables = {name: np.array(pairs, dtype=float) for name, pairs in rows.items()}
@@ -269,6 +294,7 @@ SIMULATIONS: dict[str, Callable[[], Lines]] = {
     "ranks": rank_coverage,
     "distribution": distribution_coverage,
     "medals-per-dollar": medals_per_dollar_coverage,
+    "leakage": leakage_errors,
 }
 """The simulations by name. Each yields the lines that are printed."""
 

@@ -1,4 +1,4 @@
-"""The page's section on contamination: results by the dates of competitions, around cutoffs, and obfuscated."""
+"""The page's section on contamination: results by known leaks, by dates of competitions and cutoffs, and obfuscated."""
 
 from __future__ import annotations
 
@@ -15,8 +15,16 @@ from grading.page.drawing import HEIGHT, WIDTH, chart, grid
 from grading.page.format import DASH, chance, percent, signed, signed_span
 from grading.page.results import Results
 from grading.page.view import Series, View
-from grading.statistics.contamination import around_cutoff, by_date, dated, plain_and_obfuscated
+from grading.statistics.contamination import (
+    around_cutoff,
+    between_cutoffs,
+    by_competition,
+    by_date,
+    dated,
+    plain_and_obfuscated,
+)
 from grading.statistics.correlation import MIN_COMPETITIONS
+from grading.statistics.leakage import leaky_against_others
 from grading.statistics.seeds import mean
 
 _LINE = Markup('<polyline class="line l{}" points="{}"><title>{}</title></polyline>')
@@ -29,8 +37,11 @@ WORDS = {"any_medal": "Any medal", "percentile": "Teams beaten"}
 class Contamination:
     """Rows of texts for each table, and the chart with its years; None without human leaderboards."""
 
+    leaks: list[tuple[Series, list[str]]]
     dates: list[tuple[Series, list[str]]]
     cutoffs: list[tuple[Series, list[str]]]
+    models: list[list[str]]
+    """Each two models with different cutoffs."""
     pairs: list[list[str]]
     chart: Markup | None
     years: list[int]
@@ -40,46 +51,68 @@ class Contamination:
 
 
 def contamination_section(view: View, results: Results) -> Contamination | None:
-    """The section; None if no series has enough dated competitions, a cutoff or an obfuscated counterpart."""
+    """The section; None if no series has leaky or enough dated competitions, a cutoff or an obfuscated counterpart."""
     grades, runs = results.grades, results.runs
-    competitions = dated(grades, runs, results.counting, results.ended, results.percentiles)
+    every = by_competition(grades, runs, results.counting, results.percentiles)
+    competitions = dated(every, results.ended)
+    leaks = [
+        (view.series_of(row), [WORDS[row["measure"]], *_sides(row, ("leaky", "others")), *_test(row)])
+        for row in leaky_against_others(every, results.leaking).to_dict("records")
+    ]
     dates = [
         (view.series_of(row), [WORDS[row["measure"]], str(row["n"]), *_correlation(row)])
         for row in by_date(competitions).to_dict("records")
         if row["n"] >= MIN_COMPETITIONS
     ]
     cutoffs = [
-        (view.series_of(row), [clean(row["cutoff"]), WORDS[row["measure"]], *_sides(row)])
+        (
+            view.series_of(row),
+            [clean(row["cutoff"]), WORDS[row["measure"]], *_sides(row, ("before", "after")), *_test(row)],
+        )
         for row in around_cutoff(competitions, results.cutoffs).to_dict("records")
     ]
+    models = [_models(view, row) for row in between_cutoffs(competitions, results.cutoffs).to_dict("records")]
     compared = plain_and_obfuscated(grades, runs, results.percentiles, results.counting)
     pairs = [_pair(row) for row in compared.to_dict("records")]
-    if not (dates or cutoffs or pairs):
+    if not (leaks or dates or cutoffs or pairs):
         return None
     drawn = _by_year(view, results, competitions)
-    return Contamination(dates, cutoffs, pairs, *(drawn or (None, [], [], False)))
+    return Contamination(leaks, dates, cutoffs, models, pairs, *(drawn or (None, [], [], False)))
 
 
 def _correlation(row: Mapping[Any, Any]) -> list[str]:
     return [
         signed(row["spearman"]),
         signed_span(row["spearman_low"], row["spearman_high"]),
-        chance(row["spearman_p"]),
+        chance(row["p_corrected"]),
     ]
 
 
-def _sides(row: Mapping[Any, Any]) -> list[str]:
-    sides = ("before", "after")
-    means = [f"{percent(row[f'mean_{side}'])} ({row[side]})" if row[side] else DASH for side in sides]
-    return [*means, signed(100 * row["difference"], 1), _interval(row), chance(row["p_value"])]
+def _sides(row: Mapping[Any, Any], sides: tuple[str, str]) -> list[str]:
+    """The means of both sides, each with its number of competitions."""
+    return [f"{percent(row[f'mean_{side}'])} ({row[side]})" if row[side] else DASH for side in sides]
+
+
+def _test(row: Mapping[Any, Any]) -> list[str]:
+    return [signed(100 * row["difference"], 1), _interval(row), chance(row["p_corrected"])]
+
+
+def _models(view: View, row: Mapping[Any, Any]) -> list[str]:
+    """Both models with their cutoffs, and the differences of their results: later minus earlier."""
+    names = [
+        f"{view.series_of({**row, **{n: row[f'{n}_{which}'] for n in ('run_group', 'agent')}}).label} "
+        f"({clean(row[f'cutoff_{which}'])})"
+        for which in ("late", "early")
+    ]
+    means = [f"{signed(100 * row[f'mean_{side}'], 1)} ({row[side]})" for side in ("between", "others")]
+    return [*names, WORDS[row["measure"]], *means, *_test(row)]
 
 
 def _pair(row: Mapping[Any, Any]) -> list[str]:
     groups = f"{clean(row['plain'])} against {clean(row['obfuscated'])}"
     who = [clean(row["agent"]), groups, clean(row["split"])]
     means = [percent(row["mean_plain"]), percent(row["mean_obfuscated"])]
-    figures = [signed(100 * row["difference"], 1), _interval(row), chance(row["p_corrected"])]
-    return [*who, WORDS[row["measure"]], str(row["competitions"]), *means, *figures, percent(row["smallest"])]
+    return [*who, WORDS[row["measure"]], str(row["competitions"]), *means, *_test(row), percent(row["smallest"])]
 
 
 def _by_year(

@@ -6,6 +6,7 @@ proves that it did: newer competitions are also harder, and few of them are newe
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -28,23 +29,22 @@ from grading.statistics.seeds import (
 from grading.statistics.series import SERIES
 
 MEASURES = ("any_medal", "percentile")
-_DATED = [*SERIES, "competition_id", "ended", *MEASURES]
+_COMPETITIONS = [*SERIES, "competition_id", "split", *MEASURES]
 _DATES = [*SERIES, "measure", "n", "pearson", "pearson_low", "pearson_high", "pearson_p"]
-_DATES += ["spearman", "spearman_low", "spearman_high", "spearman_p"]
+_DATES += ["spearman", "spearman_low", "spearman_high", "spearman_p", "p_corrected"]
 _CUTOFFS = [*SERIES, "cutoff", "measure", "before", "after", "mean_before", "mean_after"]
-_CUTOFFS += ["difference", "ci_low", "ci_high", "p_value"]
+_TEST = ["difference", "ci_low", "ci_high", "p_value", "p_corrected"]
+_CUTOFFS += _TEST
+_MODELS = ["edition", *(f"{name}_{which}" for which in ("early", "late") for name in ("run_group", "agent", "cutoff"))]
+_MODELS += ["measure", "between", "others", "mean_between", "mean_others", *_TEST]
 _PAIRED = ["agent", "edition", "plain", "obfuscated", "split", "measure", "mean_plain", "mean_obfuscated"]
 _PAIRED += ["difference", "ci_low", "ci_high", "p_value", "p_corrected", "smallest", "competitions"]
 
 
-def dated(
-    grades: pd.DataFrame,
-    runs: pd.DataFrame | None,
-    counting: Counting,
-    ended: Mapping[str, str | None],
-    percentiles: Mapping[str, Sequence[float]],
+def by_competition(
+    grades: pd.DataFrame, runs: pd.DataFrame | None, counting: Counting, percentiles: Mapping[str, Sequence[float]]
 ) -> pd.DataFrame:
-    """One row per series and competition whose end is known, over the seeds that count in its complexity split.
+    """One row per series and competition, over the seeds that count in its complexity split.
 
     `any_medal` is the share of seeds with a medal, `percentile` the mean share of teams beaten (0 to 1), in which a run
     without a score counts 0; NaN without a leaderboard.
@@ -53,7 +53,6 @@ def dated(
         grades: the graded submissions.
         runs: the table of runs.
         counting: how they are counted.
-        ended: month (YYYY-MM) in which each competition ended.
         percentiles: 21 points of each leaderboard, see `grading.medals.human_percentile`.
     """
     rows: list[dict[str, Any]] = []
@@ -61,37 +60,45 @@ def dated(
         if cells.split == "all" or not cells.counted:  # its competitions have splits of their own
             continue
         for name in cells.counted:
-            month = ended.get(name)
-            if month is not None:
-                figures = {measure: _value(cells, name, measure, percentiles) for measure in MEASURES}
-                rows.append({**cells.series, "competition_id": name, "ended": month, **figures})
-    return pd.DataFrame(rows, columns=_DATED)
+            figures = {measure: _value(cells, name, measure, percentiles) for measure in MEASURES}
+            rows.append({**cells.series, "competition_id": name, "split": cells.split, **figures})
+    return pd.DataFrame(rows, columns=_COMPETITIONS)
+
+
+def dated(found: pd.DataFrame, ended: Mapping[str, str | None]) -> pd.DataFrame:
+    """The rows of `by_competition` whose competition's end is known, with its month (YYYY-MM) as `ended`."""
+    known = found[found["competition_id"].map(ended).notna()].reset_index(drop=True)
+    return known.assign(ended=pd.Series([str(ended[name]) for name in known["competition_id"]], dtype=object))
 
 
 def by_date(found: pd.DataFrame) -> pd.DataFrame:
-    """Correlation of the results in `dated` with the month in which competitions ended, by series and measure."""
-    rows = []
-    for series, part in _by_series(found):
+    """Correlation of the results in `dated` with the month in which competitions ended, by series and measure.
+
+    `p_corrected` is Spearman's p-value, corrected for all rows (Holm).
+    """
+    rows: list[dict[str, Any]] = []
+    for series, part in series_of(found):
         months = [end_of(month) for month in part["ended"]]
         rows += [
             {**series, "measure": measure, **asdict(correlation(months, [float(each) for each in part[measure]]))}
             for measure in MEASURES
         ]
-    return pd.DataFrame(rows, columns=_DATES)
+    return pd.DataFrame(_corrected(rows, "spearman_p"), columns=_DATES)
 
 
 def around_cutoff(found: pd.DataFrame, cutoffs: Mapping[tuple[str, str], str]) -> pd.DataFrame:
     """Results in `dated` on competitions that ended up to a model's cutoff and after it, by series and measure.
 
     `difference` is the mean after minus the mean before, with Welch's 95 % interval and p-value over competitions; NaN
-    with fewer than two competitions on a side.
+    with fewer than two competitions on a side. `p_corrected` is corrected for all rows (Holm). Newer competitions may
+    be harder: where two models have different cutoffs, `between_cutoffs` does without that.
 
     Args:
         found: the table `dated`.
         cutoffs: (run group, agent) -> month of the newest training data of the model.
     """
     rows: list[dict[str, Any]] = []
-    for series, part in _by_series(found):
+    for series, part in series_of(found):
         cutoff = cutoffs.get((series["run_group"], series["agent"]))
         if cutoff is None:
             continue
@@ -101,10 +108,50 @@ def around_cutoff(found: pd.DataFrame, cutoffs: Mapping[tuple[str, str], str]) -
             before, after = ([float(value) for value in side[measure]] for side in sides)
             test = welch(before, after)
             figures = {"mean_before": mean(before), "mean_after": mean(after), "difference": test.difference}
-            interval = {"ci_low": test.interval.low, "ci_high": test.interval.high, "p_value": test.p_value}
+            low, high = max(-1.0, test.interval.low), min(1.0, test.interval.high)  # NaN stays NaN
+            interval = {"ci_low": low, "ci_high": high, "p_value": test.p_value}
             counts = {"cutoff": cutoff, "measure": measure, "before": len(before), "after": len(after)}
             rows.append({**series, **counts, **figures, **interval})
-    return pd.DataFrame(rows, columns=_CUTOFFS)
+    return pd.DataFrame(_corrected(rows), columns=_CUTOFFS)
+
+
+def between_cutoffs(found: pd.DataFrame, cutoffs: Mapping[tuple[str, str], str]) -> pd.DataFrame:
+    """Difference in differences of each two series whose models have different cutoffs, by measure.
+
+    On each competition, the result of the later model minus that of the earlier one: how hard it is cancels. The mean
+    of these on competitions that ended between both cutoffs, which only the later model can have seen, minus the mean
+    on the others, which both or none can have seen, with Welch's interval and p-value over competitions. Pairs with
+    fewer than two competitions on a side are left out.
+
+    Args:
+        found: the table `dated`.
+        cutoffs: (run group, agent) -> month of the newest training data of the model.
+    """
+    parts = [
+        (cutoff, series, part.set_index("competition_id"))
+        for series, part in series_of(found)
+        if (cutoff := cutoffs.get((series["run_group"], series["agent"]))) is not None
+    ]
+    rows: list[dict[str, Any]] = []
+    for (early, one, a), (late, two, b) in itertools.permutations(parts, 2):
+        if early >= late or one["edition"] != two["edition"]:
+            continue
+        who = {"edition": one["edition"], "cutoff_early": early, "cutoff_late": late}
+        who |= {f"{n}_{which}": each[n] for which, each in (("early", one), ("late", two)) for n in SERIES[:2]}
+        for measure in MEASURES:
+            steps = (b[measure] - a[measure]).dropna().sort_index()
+            inside = [early < str(a["ended"][name]) <= late for name in steps.index]
+            between, others = (
+                [float(v) for v, is_in in zip(steps, inside, strict=True) if is_in == side] for side in (1, 0)
+            )
+            if min(len(between), len(others)) < 2:
+                continue
+            test = welch(others, between)
+            counts = {"between": len(between), "others": len(others)}
+            means = {"mean_between": mean(between), "mean_others": mean(others), "difference": test.difference}
+            ends = {"ci_low": test.interval.low, "ci_high": test.interval.high, "p_value": test.p_value}
+            rows.append({**who, "measure": measure, **counts, **means, **ends})
+    return pd.DataFrame(_corrected(rows), columns=_MODELS)
 
 
 def plain_and_obfuscated(
@@ -144,9 +191,7 @@ def plain_and_obfuscated(
         chosen = max(candidates, key=lambda pair: (_common(*pair), pair[0].split == "all"))
         who = {"agent": agent, "edition": edition, "plain": group, "obfuscated": hidden, "split": chosen[0].split}
         rows += ({**who, "measure": measure, **_paired(*chosen, measure, percentiles)} for measure in MEASURES)
-    for row, corrected in zip(rows, holm([row["p_value"] for row in rows]), strict=True):
-        row["p_corrected"] = corrected
-    return pd.DataFrame(rows, columns=_PAIRED)
+    return pd.DataFrame(_corrected(rows), columns=_PAIRED)
 
 
 def _common(a: Cells, b: Cells) -> int:
@@ -178,6 +223,13 @@ def _value(cells: Cells, name: str, measure: str, percentiles: Mapping[str, Sequ
     return mean(cells.percentiles(percentiles).get(name, []))
 
 
-def _by_series(found: pd.DataFrame) -> Iterator[tuple[dict[str, str], pd.DataFrame]]:
+def _corrected(rows: list[dict[str, Any]], p_value: str = "p_value") -> list[dict[str, Any]]:
+    """The rows with p-values that are corrected for all of them (Holm)."""
+    corrected = holm([row[p_value] for row in rows])
+    return [{**row, "p_corrected": p} for row, p in zip(rows, corrected, strict=True)]
+
+
+def series_of(found: pd.DataFrame) -> Iterator[tuple[dict[str, str], pd.DataFrame]]:
+    """Each series of a table of competitions, with its rows."""
     for key, part in found.groupby(SERIES, sort=True) if len(found) else ():
         yield dict(zip(SERIES, map(str, key), strict=True)), part

@@ -11,7 +11,14 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from grading.statistics.contamination import around_cutoff, by_date, dated, plain_and_obfuscated
+from grading.statistics.contamination import (
+    around_cutoff,
+    between_cutoffs,
+    by_competition,
+    by_date,
+    dated,
+    plain_and_obfuscated,
+)
 from grading.statistics.counting import EVERYTHING, Counting
 from grading.statistics.seeds import welch
 from tests.grading.page.pages import graded, page, ran, words
@@ -48,7 +55,7 @@ FALLING = {name: 0.95 - 0.1 * place for place, name in enumerate(ENDED)}
 
 def test_results_that_fall_with_the_date_correlate_with_it() -> None:
     grades, runs = tables(group("g", FALLING, seeds=2))
-    found = dated(grades, runs, EVERYTHING, {**ENDED, "f": None}, POINTS)
+    found = dated(by_competition(grades, runs, EVERYTHING, POINTS), {**ENDED, "f": None})
     assert found[["competition_id", "ended"]].to_numpy().tolist()[0] == ["a", "2017-06"]
     assert found["percentile"].tolist() == pytest.approx([FALLING[name] for name in "abcde"]), (
         "without an end, not there"
@@ -61,18 +68,22 @@ def test_results_that_fall_with_the_date_correlate_with_it() -> None:
 
 def test_an_invalid_run_counts_0_and_an_ungraded_one_as_chosen() -> None:
     grades, runs = tables(group("g", {"a": 0.9, "b": None}))
-    assert dated(grades, runs, EVERYTHING, ENDED, POINTS)["percentile"].tolist() == pytest.approx([0.9, 0.0])
+    assert dated(by_competition(grades, runs, EVERYTHING, POINTS), ENDED)["percentile"].tolist() == pytest.approx(
+        [0.9, 0.0]
+    )
     more = pd.concat([grades, pd.DataFrame([graded("a", 1, 0.1, group="g", agent="aide")])])
-    assert dated(more, runs, EVERYTHING, ENDED, POINTS)["percentile"].tolist() == pytest.approx([0.5, 0.0])
-    complete = dated(more, runs, Counting(incomplete="exclude"), ENDED, POINTS)["percentile"]
+    assert dated(by_competition(more, runs, EVERYTHING, POINTS), ENDED)["percentile"].tolist() == pytest.approx(
+        [0.5, 0.0]
+    )
+    complete = dated(by_competition(more, runs, Counting(incomplete="exclude"), POINTS), ENDED)["percentile"]
     assert complete.tolist() == pytest.approx([0.9, 0.0])
-    padded = dated(more, runs, Counting(incomplete="fail"), ENDED, POINTS)["percentile"]
+    padded = dated(by_competition(more, runs, Counting(incomplete="fail"), POINTS), ENDED)["percentile"]
     assert padded.tolist() == pytest.approx([0.5, 0.0])
 
 
 def test_before_and_after_the_cutoff() -> None:
     grades, runs = tables(group("g", FALLING))
-    found = dated(grades, runs, EVERYTHING, ENDED, POINTS)
+    found = dated(by_competition(grades, runs, EVERYTHING, POINTS), ENDED)
     row = by_measure(around_cutoff(found, {("g", "aide"): "2019-06"}))["percentile"]
     assert (row["before"], row["after"]) == (3, 3), "a competition of that month may have been seen"
     assert row["difference"] == pytest.approx(-0.3)
@@ -144,3 +155,35 @@ def test_the_page_shows_dates_cutoffs_and_pairs() -> None:
     assert stated.count('class="cutoff"') == 2, "what the operator states counts for all groups of the agent"
     assert "Contamination" not in words(page(grades.head(2), None, **facts))
     assert "Contamination" not in words(page(grades, runs.drop(columns=["obfuscated", "knowledge_cutoff"])))
+
+
+def test_models_with_different_cutoffs_are_compared_on_what_only_one_can_have_seen() -> None:
+    """How hard a competition is cancels: the later model is better where it alone can have seen it."""
+    hard = {name: 0.1 + 0.12 * place for place, name in enumerate("abcdef")}
+    better = {name: score + (0.2 if name in "de" else 0.02) for name, score in hard.items()}
+    grades, runs = tables(group("early", hard), group("late", better))
+    found = dated(by_competition(grades, runs, EVERYTHING, POINTS), ENDED)
+    cutoffs = {("early", "aide"): "2019-12", ("late", "aide"): "2021-12"}
+    row = by_measure(between_cutoffs(found, cutoffs))["percentile"]
+    assert (row["run_group_early"], row["run_group_late"]) == ("early", "late")
+    assert (row["between"], row["others"]) == (2, 4)
+    table = found.pivot(index="competition_id", columns="run_group", values="percentile")
+    steps = table["late"] - table["early"]
+    assert row["difference"] == pytest.approx(steps[["d", "e"]].mean() - steps[["a", "b", "c", "f"]].mean())
+    assert row["difference"] == pytest.approx(0.18)
+    both = between_cutoffs(found, cutoffs)
+    assert (both["p_corrected"].dropna() >= both["p_value"].dropna()).all()
+    assert between_cutoffs(found, {**cutoffs, ("early", "aide"): "2021-12"}).empty, "the cutoffs are the same"
+    assert between_cutoffs(found, {("late", "aide"): "2021-12"}).empty
+
+
+def test_p_values_are_corrected_for_all_rows() -> None:
+    grades, runs = tables(group("g", FALLING), group("h", FALLING))
+    found = dated(by_competition(grades, runs, EVERYTHING, POINTS), ENDED)
+    rows = by_date(found)
+    known = sorted(rows["spearman_p"].dropna())
+    assert len(known) > 1
+    assert rows["p_corrected"].min() == pytest.approx(min(1.0, len(known) * known[0]))
+    sides = around_cutoff(found, {("g", "aide"): "2019-12", ("h", "aide"): "2018-12"})
+    assert (sides["p_corrected"].dropna() >= sides["p_value"].dropna()).all()
+    assert sides["ci_high"].max() <= 1.0
