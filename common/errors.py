@@ -144,9 +144,17 @@ COMPETITION_PACKAGE = "competition_"
 """How the names of packages begin that are made of competitions' folders; see `competitions.competition`."""
 
 
+_LINE = "line_of_competition"
+
+
+def keep_line(error: BaseException) -> None:
+    """Note what `line_of` says in the exception itself, which another process gets without the traceback."""
+    setattr(error, _LINE, line_of(error))
+
+
 def line_of(error: BaseException) -> str | None:
     """Where code of a competition's folder raised an exception: "digits/grade.py, line 12". None if none of it did."""
-    found = None
+    found = getattr(error, _LINE, None)
     for frame, line in traceback.walk_tb(error.__traceback__):
         if str(frame.f_globals.get("__name__")).startswith(COMPETITION_PACKAGE):
             path = Path(frame.f_code.co_filename)

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
+from common.errors import keep_line
 from common.temporary import named_in_errors
 
 MAX_PROCESSES = 8
@@ -37,6 +38,14 @@ class Serial:
             yield result
 
 
+def _call(function: Callable[..., Any], *arguments: Any) -> Any:
+    try:
+        return function(*arguments)
+    except Exception as error:
+        keep_line(error)
+        raise
+
+
 class ProcessPool:
     """An executor that starts processes for several values, and runs a heavy function or a single value in this one.
 
@@ -55,7 +64,7 @@ class ProcessPool:
 
         pool = ProcessPoolExecutor(min(os.cpu_count() or 1, MAX_PROCESSES, len(values)))
         try:
-            for future in as_completed([pool.submit(function, value, *fixed) for value in values]):
+            for future in as_completed([pool.submit(_call, function, value, *fixed) for value in values]):
                 yield future.result()
         except BaseException:
             pool.shutdown(kill_workers=True)

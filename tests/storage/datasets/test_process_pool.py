@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -12,6 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from common.causes import explain
 from competitions import registry
 from competitions.errors import DownloadError
 from storage import datasets
@@ -103,6 +105,17 @@ def test_damage_that_a_process_finds_is_raised_here(pictures: Path, raw: Path, t
     with pytest.raises(DownloadError, match=r"030.bin"):
         prepare("pictures", tmp_path / "pictures.zip", tmp_path / "out", folder=pictures)
     assert not (tmp_path / "out/commit.json").exists()
+
+
+@pytest.mark.usefixtures("several_processes")
+def test_an_error_in_a_process_has_the_line_of_prepare(pictures: Path, raw: Path, tmp_path: Path) -> None:
+    broken = tmp_path / "pictures"
+    shutil.copytree(pictures, broken)
+    text = PREPARE.replace('    yield b"%d" % len(raw.names())', "    yield raw['nothing']")
+    (broken / "prepare.py").write_text(text)
+    with pytest.raises(TypeError) as raised:
+        prepare("pictures", raw, tmp_path / "out", folder=broken)
+    assert explain(raised.value).endswith(f"(pictures/prepare.py, line {len(text.splitlines())})")
 
 
 def test_a_script_needs_no_guard(pictures: Path, raw: Path, tmp_path: Path) -> None:
