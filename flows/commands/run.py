@@ -67,6 +67,7 @@ def command(
     from common.settings import get_settings
     from flows.commands.direct import is_single, nothing_to_do
     from flows.commands.preflight import Benchmark, require_ready
+    from flows.fleet.registration import BEAT_SECONDS
     from sandbox.agent_registry import load_agent
     from tasks.wiring.context import RunContext
 
@@ -74,6 +75,8 @@ def command(
     preparation.apply()
     pool = placing.pool or get_settings().agent_pool
     _require_consistent(run, placing, pool)
+    if pool is not None:  # for `mlebench watch`, to which a command that was killed is silent for three beats
+        os.environ.setdefault("PREFECT_FLOWS_HEARTBEAT_FREQUENCY", str(BEAT_SECONDS))
     if run.retain:
         click.echo("`--retain` keeps no container: what the agent left is in the store; see `mlebench show`", err=True)
     if run.container_config is not None:

@@ -55,6 +55,7 @@ def _watch(group: str, once: bool, storage: StoreOptions) -> int:
             try:
                 runs = groups.group_runs(group)
                 uses = groups.uses_of(list(runs.attempts.values()))
+                silent = runs.silent_watchers()
             except SERVER_ERRORS as error:
                 if asks_for_login(error):
                     raise
@@ -73,17 +74,28 @@ def _watch(group: str, once: bool, storage: StoreOptions) -> int:
                 progress.report(*event)
             for run in runs.watchers:
                 active = "handing out" if run.state and run.state.is_running() else "queued"
-                progress.report(run.name, active if run in runs.unfinished else "done")
-            if once or not (runs.unfinished or runs.crashed):
+                if run.id in silent:
+                    progress.report(run.name, "silent", f"no sign since {silent[run.id]:%Y-%m-%d %H:%M:%S} UTC")
+                else:
+                    progress.report(run.name, active if run in runs.unfinished else "done")
+            going_on = [run for run in runs.unfinished if run.id not in silent]
+            if once or not (going_on or runs.crashed):
                 break
             time.sleep(_POLL_SECONDS)
-    if once and runs.unfinished:
+    if once and going_on:
         answer([event._asdict() for event in events])
         return 0
     outcomes = groups.outcomes(events)
     show_outcomes(outcomes)
     assert store is not None
     code = exit_code(outcomes)
+    if silent:
+        click.echo(
+            f"mlebench: the command that hands out the attempts of group {group} gives no sign, and has probably died; "
+            f"attempts that it had not handed out are not made. To continue, run it again with --run-group {group}.",
+            err=True,
+        )
+        code = max(code, 1)
     if store.exists(store.url("reports", group)):
         return max(code, show_results(store, group))
     say(f"no report yet; `{advised(f'mlebench report {group}', store)}` writes it")

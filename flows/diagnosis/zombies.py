@@ -52,19 +52,24 @@ def find(silence: timedelta | None = None) -> list[Zombie]:
 
     from flows.fleet.resubmission import shared_tag
 
-    zombies, now = [], datetime.now(UTC)
+    zombies = []
     with get_client(sync_client=True) as client:
         for run in _pages(client, FlowRunFilter(state=_active())):
             if not _has_process(run):
                 continue
-            sign, patience = _last_sign(client, run)
-            if now - sign > (patience if silence is None else silence):
+            if (sign := silent_since(client, run, silence)) is not None:
                 # A flow run of a fleet is followed by another one instead, because its process may come back.
                 resubmittable = (
                     run.deployment_id is not None and run.run_count < _MAX_STARTS and shared_tag(run.tags) is None
                 )
                 zombies.append(Zombie(run.id, run.name, sign, resubmittable))
     return zombies
+
+
+def silent_since(client: SyncPrefectClient, run: FlowRun, silence: timedelta | None = None) -> datetime | None:
+    """The time of a flow run's last sign, if that is too long ago for a living process; arguments as in `find`."""
+    sign, patience = _last_sign(client, run)
+    return sign if datetime.now(UTC) - sign > (patience if silence is None else silence) else None
 
 
 def resolve(zombies: Sequence[Zombie]) -> dict[UUID, Resolution]:

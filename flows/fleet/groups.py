@@ -14,6 +14,7 @@ from prefect import get_client
 from prefect.states import Cancelled, Cancelling
 
 from common.progress import Event
+from flows.diagnosis.zombies import silent_since
 from flows.fleet.pool import group_tag
 from flows.fleet.runs import explanation, host_of, shown_state
 from flows.watching.outcome import Outcome
@@ -49,6 +50,13 @@ class GroupRuns:
         now = datetime.now(UTC)
         crashed_runs = [run for run in self.attempts.values() if run.state is not None and run.state.is_crashed()]
         return [run for run in crashed_runs if run.end_time is not None and now - run.end_time < _RESUBMISSION_TIME]
+
+    def silent_watchers(self) -> dict[UUID, datetime]:
+        """Flow runs that hand attempts out and whose process has died, with the time of their last sign."""
+        running = [run for run in self.watchers if run.state is not None and run.state.is_running()]
+        with get_client(sync_client=True) as client:
+            signs = {run.id: silent_since(client, run) for run in running}
+        return {run_id: sign for run_id, sign in signs.items() if sign is not None}
 
     @property
     def store(self) -> str | None:
