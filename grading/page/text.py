@@ -98,7 +98,7 @@ def render_markdown(results: Results, title: str = TITLE) -> str:
     passes = pass_table(view, results)
     if passes:
         ks, several = passes
-        lines += ["", "## Several attempts", "", "pass@k of any medal, in %; 95 % bootstrap over competitions.", ""]
+        lines += ["", "## Several attempts", "", "pass@k of any medal, in %; 95 % interval over competitions.", ""]
         rows = [[s.label, split, *cells] for s, split, cells in several]
         lines += table(["Agent", "Split", *(f"k = {k}" for k in ks)], rows)
     times = time_table(view, results)

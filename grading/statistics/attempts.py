@@ -10,7 +10,9 @@ import pandas as pd
 
 from grading.medals import human_percentile
 from grading.statistics.counting import EVERYTHING, Cells, Counting, cells_of
-from grading.statistics.seeds import bootstrap_interval, expected_best, mean, pass_at_k, standard_error
+from grading.statistics.intervals import interval_over_competitions
+from grading.statistics.resampling import COVERED
+from grading.statistics.seeds import expected_best, mean, pass_at_k, standard_error
 from grading.statistics.series import RATES, SERIES
 
 _PASS_COLUMNS = [*SERIES, "split", "rate", "k", "mean", "ci_low", "ci_high", "competitions"]
@@ -27,10 +29,11 @@ def pass_at(
 ) -> pd.DataFrame:
     """pass@k: the probability that at least one of k attempts at a competition succeeds, by series, split, rate and k.
 
-    Competitions and seeds are those of the rates in `grading.statistics.aggregate`, so that every k describes the same
-    competitions and the same attempts, and pass@1 is the rate. `mean` is the mean over competitions of the unbiased
-    estimate (`grading.statistics.seeds.pass_at_k`); `ci_low` and `ci_high` are a 95 % bootstrap over competitions. `ks`
-    defaults to 1, 2, 4 ... and the number of counted seeds; larger values are left out.
+    All runs that count for the rates in `grading.statistics.aggregate` are attempts, and pass@1 is the rate. `mean` is
+    the mean over the `competitions` with k runs of the unbiased estimate (`grading.statistics.seeds.pass_at_k`).
+    `ci_low` and `ci_high` are the 95 % interval over competitions like these. A k that more than a tenth of the
+    competitions do not reach is left out, because it would describe other competitions than pass@1. `ks` defaults to
+    1, 2, 4 ... and the largest number of runs.
     """
     rows: list[dict[str, Any]] = []
     for cells in cells_of(grades, runs, counting):
@@ -39,9 +42,9 @@ def pass_at(
             outcomes = list(cells.outcomes(rate).values())
             for k in ks or _powers(most):
                 values = [pass_at_k(len(runs), int(sum(runs)), k) for runs in outcomes if len(runs) >= k]
-                if not values:
+                if len(values) < COVERED * len(outcomes):
                     continue
-                interval = bootstrap_interval(values)
+                interval = interval_over_competitions(values)
                 figures = {"rate": rate, "k": k, "mean": mean(values), "ci_low": interval.low, "ci_high": interval.high}
                 rows.append({**cells.label, **figures, "competitions": len(values)})
     return pd.DataFrame(rows, columns=_PASS_COLUMNS)

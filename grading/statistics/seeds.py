@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any
 
 _LARGE = 256  # binary exponent up to which squares and sums cannot overflow
 
@@ -123,33 +121,6 @@ def expected_best(scores: Sequence[float], attempts: int, k: int, lower_is_bette
     # The weights are whole numbers of any size; their quotients lie between 0 and 1.
     parts = [weight / total * score for weight, score in zip(weights, ranked, strict=True) if weight]
     return sum(parts) if not all(map(math.isfinite, parts)) else mean(parts) * len(parts)
-
-
-def bootstrap_interval(values: Sequence[float], level: float = 0.95, draws: int = 10_000, seed: int = 0) -> Interval:
-    """Percentile bootstrap interval of the mean, resampling `values` (one per competition) with replacement.
-
-    The order of the values does not matter. Both ends are NaN for fewer than two values, and if a value is not finite.
-    Efron and Tibshirani 1993, chapter 13.
-    """
-    if len(values) < 2 or not all(math.isfinite(value) for value in values):
-        return Interval(math.nan, math.nan)
-    import numpy as np
-
-    sample = np.sort(np.asarray(values, dtype=float))
-    if sample[0] == sample[-1]:
-        return Interval(float(sample[0]), float(sample[0]))
-    means = _weights(len(sample), draws, seed) @ sample
-    low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
-    return Interval(float(low), float(high))
-
-
-@lru_cache(maxsize=16)  # a report needs the same few sizes thousands of times
-def _weights(size: int, draws: int, seed: int) -> Any:
-    """The share of each of `size` values in each of `draws` resamples; shape (draws, size)."""
-    import numpy as np
-
-    generator = np.random.default_rng(seed)
-    return generator.multinomial(size, np.full(size, 1 / size), draws) / size
 
 
 def smallest_difference(error: float, degrees: int, level: float = 0.95, power: float = 0.8) -> float:

@@ -10,6 +10,8 @@ from benchmarks.coverage import (
     difference_errors,
     distribution_coverage,
     missing_runs,
+    pass_at_k_error,
+    power_of_plans,
     rank_coverage,
     run_intervals,
     split_noise_calibration,
@@ -61,3 +63,15 @@ def test_intervals_of_distributions_contain_the_truth_more_often_than_the_usual_
     assert means["IQM"] > means["IQM n of n"]
     assert means["IQM"] > 85
     assert means["profile"] > 85
+
+
+def test_pass_at_k_of_all_graded_runs_is_always_known() -> None:
+    lines = list(pass_at_k_error(20))
+    assert all("n/a in 0 %" in line for line in lines if "now" in line)
+    assert not any("n/a in 0 %" in line for line in lines if "before" in line)
+
+
+def test_plans_state_the_power_that_comparisons_have() -> None:
+    for line in power_of_plans(100):
+        stated, found = (float(part.split()[-2]) for part in line.split(", ")[-2:])
+        assert abs(stated - found) < 20, line

@@ -19,7 +19,7 @@ from grading.statistics.attempts import best_of, competition_table, pass_at
 from grading.statistics.compare import compare
 from grading.statistics.counting import Counting
 from grading.statistics.over_time import moments, over_time
-from grading.statistics.seeds import bootstrap_interval, expected_best, paired_p_value, pass_at_k
+from grading.statistics.seeds import expected_best, paired_p_value, pass_at_k
 from grading.statistics.usage import usage_by_run, usage_by_series
 
 HIGHER = Thresholds(gold=0.9, silver=0.8, bronze=0.7, median=0.5, teams=100, lower_is_better=False)
@@ -119,10 +119,6 @@ class TestSmallStatistics:
         )
         assert paired_p_value([0.5] * count) == exact.pvalue == 2.0 ** (1 - count)
 
-    def test_the_bootstrap_repeats_and_needs_two_values(self) -> None:
-        assert bootstrap_interval([0.0, 1.0, 1.0]) == bootstrap_interval([0.0, 1.0, 1.0])
-        assert math.isnan(bootstrap_interval([1.0]).low)
-
 
 class TestAttempts:
     def test_pass_at_k_is_the_mean_over_competitions(self) -> None:
@@ -134,18 +130,33 @@ class TestAttempts:
             assert row["competitions"] == 4
 
     def test_each_k_is_over_the_competitions_with_as_many_attempts(self) -> None:
-        grades = grades_of({"a": (0.95, 0.1, 0.2), "b": (0.75,)})
+        """One of ten competitions lacks a run: all others count for every k, and it counts with the two that it has."""
+        scores = dict.fromkeys("efghijklm", (0.95, 0.1, 0.2)) | {"b": (0.75, 0.1)}
+        grades = grades_of(scores)
         available = pass_at(grades)
-        medals = available[(available["split"] == "low") & (available["rate"] == "any_medal")]
-        assert dict(zip(medals["k"], medals["competitions"], strict=True)) == {1: 2, 2: 1, 3: 1}
+        medals = available[(available["split"] == "low") & (available["rate"] == "any_medal")].set_index("k")
+        assert medals["competitions"].to_dict() == {1: 10, 2: 10, 3: 9}
+        assert medals["mean"].to_dict() == pytest.approx({1: (9 / 3 + 1 / 2) / 10, 2: (9 * 2 / 3 + 1) / 10, 3: 1})
         complete = pass_at(grades, counting=Counting(incomplete="exclude"))
-        assert set(complete["k"]) == {1}
+        assert set(complete["k"]) == {1, 2}
         padded = pass_at(grades, counting=Counting(incomplete="fail"))
-        assert set(padded["k"]) == {1, 2, 3}
-        assert set(padded["competitions"]) == {2}
+        assert set(padded["competitions"]) == {10}
         for treatment, table in (("available", available), ("exclude", complete), ("fail", padded)):
             headline = rate(aggregate(grades, incomplete=cast("Any", treatment)).rates, split="low", rate="any_medal")
             assert rate(table, split="low", rate="any_medal", k=1)["mean"] == pytest.approx(headline["mean"])
+
+    def test_a_k_that_few_competitions_reach_is_left_out(self) -> None:
+        """Three seeds of one competition and one of another: pass@3 would describe the first alone."""
+        assert set(pass_at(grades_of({"a": (0.95, 0.1, 0.2), "b": (0.75,)}))["k"]) == {1}
+
+    def test_the_estimate_is_the_mean_over_all_choices_of_k_runs(self) -> None:
+        grades = grades_of({"a": (0.95, 0.1, 0.2, 0.8), "b": (0.75, 0.1, 0.1, 0.1)})
+        for k in (1, 2, 4):
+            draws = [list(itertools.combinations(row, k)) for row in ((1, 0, 0, 1), (1, 0, 0, 0))]
+            literal = np.mean([np.mean([max(draw) for draw in of_one]) for of_one in draws])
+            row = rate(pass_at(grades), split="low", rate="any_medal", k=k)
+            assert row["mean"] == pytest.approx(literal)
+            assert 0 <= row["ci_low"] < row["ci_high"] <= 1, "no point, although all competitions may succeed"
 
     def test_an_attempt_without_a_score_beats_nobody(self) -> None:
         points = {"b": [1 - n / 20 for n in range(21)]}
