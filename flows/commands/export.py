@@ -14,6 +14,7 @@ from common.errors import UserError
 from common.units import counted
 from competitions.editions import EDITIONS, Edition
 from flows.commands.answers import answer, takes_json
+from flows.commands.export_leaderboard import Disclosure, write_leaderboard
 from flows.commands.export_submissions import SubmissionOptions, write_submissions
 from flows.commands.options import GroupedCommand, Selection, StoreOptions, option, takes
 from flows.commands.types import RUN_GROUP
@@ -59,23 +60,6 @@ class OutputOptions:
             "--edition", type=click.Choice(EDITIONS), help="Edition to export. Default: that of the group, of tasks v1."
         ),
     ] = None
-
-
-@dataclass(frozen=True)
-class Disclosure:
-    """What the store does not know about a submission to the public leaderboard."""
-
-    TITLE: ClassVar[str] = "Submission to the leaderboard"
-    facts: Annotated[
-        tuple[str, ...],
-        option(
-            "--fact",
-            multiple=True,
-            metavar="NAME=VALUE",
-            help="What the records do not say, such as --fact source-code=https://...; repeatable. The export lists "
-            "what is missing.",
-        ),
-    ] = ()
 
 
 @dataclass(frozen=True)
@@ -160,7 +144,8 @@ def command(
     elif output.format == "report":
         _write_reports(store, str(run_group), output)
     elif output.format == "leaderboard":
-        _write_leaderboard(store, str(run_group), output, disclosure)
+        for path in write_leaderboard(store, str(run_group), output.edition, output.output_dir, disclosure):
+            _written(path)
     else:
         for path in _FORMATS[output.format](store, str(run_group), output):
             _written(path)
@@ -179,22 +164,6 @@ def _write_tasks(store: Store, competition_ids: list[str], output: OutputOptions
     options = HarborOptions(**vars(task))
     for name in competition_ids:
         _written(write_task(store, name, output.edition or "v1", output.output_dir, options))
-
-
-def _write_leaderboard(store: Store, run_group: str, output: OutputOptions, disclosure: Disclosure) -> None:
-    from tasks.export.facts import parse_facts
-    from tasks.export.gathered import gather
-    from tasks.export.leaderboard import write_submission
-
-    try:
-        stated = parse_facts(disclosure.facts)
-    except ValueError as error:
-        raise click.UsageError(str(error)) from error
-    for series in gather(store, run_group, output.edition):
-        path, missing = write_submission(store, series, stated, output.output_dir)
-        _written(path)
-        for fact in missing:
-            click.echo(f"mlebench: {fact.question}", err=True)
 
 
 def _inspect(store: Store, run_group: str, output: OutputOptions) -> Iterator[Path]:

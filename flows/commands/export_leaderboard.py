@@ -1,0 +1,55 @@
+"""mlebench export --format leaderboard."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+import click
+
+from competitions.editions import Edition
+from flows.commands.options import option
+
+if TYPE_CHECKING:
+    from storage.store import Store
+
+
+@dataclass(frozen=True)
+class Disclosure:
+    """What the store does not know about a submission to the public leaderboard."""
+
+    TITLE: ClassVar[str] = "Submission to the leaderboard"
+    facts: Annotated[
+        tuple[str, ...],
+        option(
+            "--fact",
+            multiple=True,
+            metavar="NAME=VALUE",
+            help="What the records do not say, such as --fact source-code=https://...; repeatable. The export lists "
+            "what is missing.",
+        ),
+    ] = ()
+
+
+def write_leaderboard(
+    store: Store, run_group: str, edition: Edition | None, folder: Path, disclosure: Disclosure
+) -> Iterator[Path]:
+    """Write a submission for each agent of a group; yields the paths, and asks for what is missing.
+
+    Raises `click.UsageError` for a fact of another form than NAME=VALUE.
+    """
+    from tasks.export.facts import parse_facts
+    from tasks.export.gathered import gather
+    from tasks.export.leaderboard import write_submission
+
+    try:
+        stated = parse_facts(disclosure.facts)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
+    for series in gather(store, run_group, edition):
+        path, missing = write_submission(store, series, stated, folder)
+        yield path
+        for fact in missing:
+            click.echo(f"mlebench: {fact.question}", err=True)
