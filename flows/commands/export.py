@@ -35,6 +35,7 @@ class OutputOptions:
             type=click.Choice(
                 ["report", "leaderboard", "submissions", "inspect", "mlflow", "atif", "every-eval-ever", "harbor"]
             ),
+            metavar="FORMAT",  # all of them together are wider than a terminal
             show_default=True,
             help="report: the published grading report. leaderboard: a submission to the public leaderboard, as text. "
             "submissions: a JSONL file for `mlebench grade`. inspect: logs for `inspect view`. mlflow: a file store "
