@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import shutil
@@ -192,13 +193,16 @@ def labels() -> list[str]:
 
 
 def check_docker(required: bool = False) -> Finding:
-    """A Docker engine answers. Only untrusted agents need one."""
+    """A Docker engine answers, and can limit agents. Only untrusted agents need one."""
+    from sandbox.docker.containers import check_limits
     from sandbox.docker.engine import connect
+    from sandbox.limits import Limits
 
     try:
         client = connect()
-        version, security = client.version()["Version"], client.info().get("SecurityOptions") or ()
-        client.close()
+        with contextlib.closing(client):
+            version, security = client.version()["Version"], client.info().get("SecurityOptions") or ()
+            check_limits(client, Limits(memory_bytes=_AGENT_MEMORY_BYTES, processes=1))
     except UserError as error:
         return Finding("docker", "fail" if required else "warn", str(error), "it is needed for untrusted agents")
     if any("name=userns" in option for option in security):

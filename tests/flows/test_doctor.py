@@ -67,6 +67,16 @@ class TestDoctor:
         for about in ("store", "disk", "memory", "kaggle", "dask", "prefect", "docker", "versions"):
             assert about in output
 
+    def test_an_engine_that_cannot_limit_agents_is_not_ok(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        answers = {
+            "version": lambda: {"Version": "20.10"},
+            "info": lambda: {"MemoryLimit": False},
+            "close": lambda: None,
+        }
+        monkeypatch.setattr("sandbox.docker.engine.connect", lambda: SimpleNamespace(**answers))
+        finding = health.check_docker()
+        assert (finding.verdict, "cannot limit agents (MemoryLimit" in finding.message) == ("warn", True)
+
     def test_everything_missing_is_a_screen_not_a_traceback(
         self, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
