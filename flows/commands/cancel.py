@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,7 +14,10 @@ from flows.commands.completion import RUNS
 from flows.commands.options import StoreOptions, takes
 from flows.commands.quantities import DURATION
 from storage.runs.folders import is_seed
-from storage.store import Store
+
+if TYPE_CHECKING:
+    from sandbox.host.slots import Holder
+    from tasks.wiring.cancelling import RunSelection
 
 _POLL_SECONDS = 0.25
 
@@ -28,29 +32,33 @@ _POLL_SECONDS = 0.25
     metavar="TIME",
     help="How long to wait for the end of the agents.",
 )
+@click.option("--dry-run", "dry", is_flag=True, help="Only show which runs would be ended.")
 @takes(storage=StoreOptions)
 @takes_json
-def command(runs: str, wait: float, storage: StoreOptions) -> int:
+def command(runs: str, wait: float, dry: bool, storage: StoreOptions) -> int:
     """End the runs of a group that are in progress: all, those of one competition, or one run.
 
     Cancels runs on this machine and, if a Prefect server is configured, attempts in a work pool. Those that wait are
     not started. Agents that run are ended within their grace period; what they have handed in is kept, and their
     records say `cancelled`. Running the group again makes cancelled runs again.
     """
+    from tasks.wiring.cancelling import RunSelection
     from tasks.wiring.prefect_server import served
 
     store = storage.open(new=True)  # attempts of other hosts are known to the Prefect server
     group, competition, seed = _parts(runs)
-    cancelled, unconfirmed, any_known = _cancel_here(store, group, competition, seed, wait)
+    cancelled, unconfirmed, any_known = _cancel_here(RunSelection(store.root, group, competition, seed), wait, dry)
     unknown = ""
     if served():
-        from flows.fleet.groups import cancel, group_runs
+        from flows.fleet.groups import cancel, group_runs, in_progress
         from flows.fleet.runs import SERVER_ERRORS
 
         try:
             group_in_pool = group_runs(group)
             if group_in_pool.attempts or group_in_pool.watchers:
-                done_in_pool, unconfirmed_in_pool = cancel(group, wait, competition, seed)
+                done_in_pool, unconfirmed_in_pool = (
+                    (in_progress(group, competition, seed), []) if dry else cancel(group, wait, competition, seed)
+                )
                 cancelled, any_known = sorted({*cancelled, *done_in_pool}), True  # some are of a worker on this machine
                 unconfirmed = sorted({*unconfirmed, *unconfirmed_in_pool})
         except SERVER_ERRORS as error:
@@ -64,6 +72,10 @@ def command(runs: str, wait: float, storage: StoreOptions) -> int:
             f"nothing of {runs} in {store.root} is in progress on this machine or known to a Prefect server"
             f"{'.' if close else ''}{close}"
         )
+    if dry:
+        if not answer({"would_cancel": cancelled}):
+            click.echo("\n".join(f"  would cancel {name}" for name in cancelled) or "all had ended already")
+        return 0
     if answer({"cancelled": cancelled, "not_confirmed": unconfirmed}):
         return 1 if unconfirmed or unknown else 0
     for name in cancelled:
@@ -92,24 +104,22 @@ def _parts(runs: str) -> tuple[str, str | None, int | None]:
     return check_run_group(group), rest[0] if rest else None, int(rest[1]) if len(rest) > 1 else None
 
 
-def _cancel_here(
-    store: Store, group: str, competition: str | None, seed: int | None, patience: float
-) -> tuple[list[str], list[str], bool]:
+def _cancel_here(selection: RunSelection, patience: float, dry: bool) -> tuple[list[str], list[str], bool]:
     """Cancel runs on this machine; returns those that have ended, those that have not, and whether there were any."""
-    from tasks.wiring.cancelling import RunSelection
     from tasks.wiring.requests import run_name
 
-    selection = RunSelection(store.root, group, competition, seed)
     running, waiting = selection.running(), selection.waiting()
     if not running and not waiting:
         return [], [], False
-    selection.cancel()
+    if not dry:
+        selection.cancel()
 
     def names(claims: list[dict[str, str]]) -> list[str]:
         return [run_name(labels["competition"], int(labels["seed"])) for labels in claims]
 
+    still_running: list[Holder] = []
     give_up = time.monotonic() + patience
-    while (still_running := selection.running()) and time.monotonic() < give_up:
+    while not dry and (still_running := selection.running()) and time.monotonic() < give_up:
         time.sleep(_POLL_SECONDS)
     not_ended = names([run.claim.labels for run in still_running])
     cancelled = names([*waiting, *(run.claim.labels for run in running)])

@@ -25,8 +25,15 @@ _BLOCK_NAME = "mlebench"
 @click.option("--sender", metavar="ADDRESS", help="Sender of the mail; the API key is read from SENDGRID_API_KEY.")
 @click.option("--block", metavar="TYPE/NAME", help="Any notification block that the Prefect server has.")
 @click.option("--off", is_flag=True, help="Remove the notifications.")
+@click.option("--dry-run", "dry", is_flag=True, help="With --off: only show what would be removed.")
 def command(
-    slack: str | None, webhook: str | None, mail: tuple[str, ...], sender: str | None, block: str | None, off: bool
+    slack: str | None,
+    webhook: str | None,
+    mail: tuple[str, ...],
+    sender: str | None,
+    block: str | None,
+    off: bool,
+    dry: bool,
 ) -> int:
     """Be told when a run group has finished, when a nightly fails or its scores move, when a host falls silent.
 
@@ -36,12 +43,16 @@ def command(
     choices = [bool(choice) for choice in (slack, webhook, mail, block, off)]
     if sum(choices) != 1:
         raise click.UsageError("choose one of --slack, --webhook, --mail, --block and --off")
+    if dry and not off:
+        raise click.UsageError("--dry-run is for --off only")
     from flows.fleet import notifications
     from flows.fleet.queues import require_server
 
     require_server("notifications need")
     if off:
-        click.echo(f"{counted(notifications.remove(), 'notification')} removed")
+        for subject in (removed := notifications.remove(dry=dry)):
+            click.echo(f"  {'would remove' if dry else 'removed'} notification of {subject}")
+        click.echo(f"{counted(len(removed), 'notification')} {'would be removed' if dry else 'removed'}")
         return 0
     if block:
         notification_block, document = _loaded(block)

@@ -146,6 +146,12 @@ def outcomes(found: Sequence[Event]) -> list[Outcome]:
     return [Outcome(event.row, results.get(event.state, "failed"), event.detail) for event in found]
 
 
+def in_progress(run_group: str, competition_id: str | None = None, seed: int | None = None) -> list[str]:
+    """The names of the attempts that `cancel` would end."""
+    runs = _chosen(group_runs(run_group), competition_id, seed)
+    return [name for name, run in runs.attempts.items() if run in (*runs.unfinished, *runs.crashed)]
+
+
 def cancel(
     run_group: str, patience: float, competition_id: str | None = None, seed: int | None = None
 ) -> tuple[list[str], list[str]]:

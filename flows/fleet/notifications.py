@@ -104,17 +104,17 @@ def set_up(block: UUID) -> list[str]:
     return [automation.name.removeprefix(_NAME_PREFIX) for automation in new_automations]
 
 
-def remove() -> int:
-    """Delete the automations that notify; returns their number."""
+def remove(*, dry: bool = False) -> list[str]:
+    """Delete the automations that notify, unless `dry`; returns what they notify of."""
     from prefect import get_client
 
     with get_client(sync_client=True) as client:
         existing = [
             automation for name in _SUBJECTS for automation in client.read_automations_by_name(f"{_NAME_PREFIX}{name}")
         ]
-        for automation in existing:
+        for automation in existing if not dry else ():
             client.delete_automation(automation.id)
-    return len(existing)
+    return [automation.name.removeprefix(_NAME_PREFIX) for automation in existing]
 
 
 _SUBJECTS = ("finished groups", "nightlies that failed or whose scores moved", "hosts that fell silent")

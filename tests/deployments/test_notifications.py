@@ -117,6 +117,7 @@ def test_it_can_be_set_up_again_and_removed(told: Fleet, receiver: Receiver) -> 
     before = automations(told)
     told.mlebench("notify", "--block", "custom-webhook/mlebench")
     assert automations(told) == before
+    assert "3 notifications would be removed" in told.mlebench("notify", "--off", "--dry-run")
     assert "3 notifications removed" in told.mlebench("notify", "--off")
     assert len(automations(told)) == len(before) - 3
     assert "no block" in told.mlebench("notify", "--block", "custom-webhook/none", code=1)

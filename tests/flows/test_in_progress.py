@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import uuid
@@ -104,6 +105,13 @@ def test_runs_in_progress_are_listed_shown_and_cancelled(
     # One that waits is cancelled before it has begun.
     assert main(["cancel", "live/diabetes/5", "--store", store.root, "--json"]) == 0
     assert json.loads(capfd.readouterr().out) == {"cancelled": ["diabetes seed 5"], "not_confirmed": []}
+
+    left = [name.replace("/", " seed ") for name in sorted(each.removeprefix("live/") for each in rows(store, capfd))]
+    assert main(["cancel", "live", "--dry-run", "--store", store.root]) == 0
+    said = capfd.readouterr().out
+    assert set(re.findall("would cancel (.*)", said)) <= set(left)
+    assert said.count("would cancel") == 5
+    assert states().count("running") == 2, "nothing was cancelled"
 
     # Then all of them: the command ends by itself, and says what happened.
     assert main(["cancel", "live", "--store", store.root]) == 0
