@@ -17,6 +17,7 @@ _RULE = Markup('<line class="rule" x1="{:.1f}" x2="{:.1f}" y1="{:.1f}" y2="{:.1f
 _LINE = Markup('<polyline class="line l{}" points="{}"><title>{}</title></polyline>')
 _OTHER = Markup('<polyline points="{}"/>')
 _BAND = Markup('<polygon class="band-of s{}" points="{}"/>')
+_CUT = Markup('<line class="cutoff l{0}" x1="{1:.1f}" x2="{1:.1f}" y1="{2:.1f}" y2="{3:.1f}"><title>{4}</title></line>')
 _DOT = Markup('<circle class="s{}" cx="{:.1f}" cy="{:.1f}" r="2.6"/>')
 _LEADER = Markup('<line class="lead" x1="{:.1f}" y1="{:.1f}" x2="{:.1f}" y2="{:.1f}"/>')
 _CHARACTERS = 17
@@ -34,6 +35,8 @@ class Line:
     """By default that of the series."""
     kind: str = ""
     """A further class, such as `own`. Lines with one are thin, and have no label at their ends."""
+    marked: Sequence[float] = ()
+    """Values of x at which there is a dashed line from top to bottom."""
 
     @property
     def name(self) -> str:
@@ -124,6 +127,9 @@ class _Frame:
         if len(line.band) > 1:
             around = [(x, low) for x, low, _ in line.band] + [(x, high) for x, _, high in reversed(line.band)]
             parts.append(_BAND.format(shape, self.path(around)))
+        for x in line.marked:
+            at, top = self.at(x, self.y.high)
+            parts.append(_CUT.format(shape, at, top, self.height - self.bottom, f"{line.name}: {self.x_text(x)}"))
         words = ", ".join(f"{self.y_text(y)} at {self.x_text(x)}" for x, y in line.points)
         parts.append(_LINE.format(f"{shape} {line.kind}".strip(), self.path(line.points), f"{line.name}: {words}"))
         if not line.kind and len(line.points) <= 12:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +12,7 @@ from markupsafe import Markup
 
 from common.cleaning import clean
 from common.months import end_of
-from grading.page.drawing import HEIGHT, WIDTH, chart, grid
+from grading.page.charts import Line, draw, scale, steps
 from grading.page.format import DASH, chance, percent, signed, signed_span
 from grading.page.results import Results
 from grading.page.view import Series, View
@@ -27,15 +28,12 @@ from grading.statistics.correlation import MIN_COMPETITIONS
 from grading.statistics.leakage import leaky_against_others
 from grading.statistics.seeds import mean
 
-_LINE = Markup('<polyline class="line l{}" points="{}"><title>{}</title></polyline>')
-_DOT = Markup('<line class="dot l{0}" x1="{1:.1f}" x2="{1:.1f}" y1="{2:.1f}" y2="{2:.1f}"/>')
-_CUTOFF = Markup('<line class="cutoff" x1="{0:.1f}" x2="{0:.1f}" y1="0" y2="{1:.0f}"><title>{2}</title></line>')
-WORDS = {"any_medal": "Any medal", "percentile": "Teams beaten"}
+WORDS = {"any_medal": "Any medal", "percentile": "Human percentile"}
 
 
 @dataclass(frozen=True)
 class Contamination:
-    """Rows of texts for each table, and the chart with its years; None without human leaderboards."""
+    """Rows of texts for each table, and the chart, which is None without human leaderboards."""
 
     leaks: list[tuple[Series, list[str]]]
     dates: list[tuple[Series, list[str]]]
@@ -44,8 +42,6 @@ class Contamination:
     """Each two models with different cutoffs."""
     pairs: list[list[str]]
     chart: Markup | None
-    years: list[int]
-    drawn: list[Series]
     has_cutoffs: bool
     """Whether the chart has a line at the cutoff of a model."""
 
@@ -77,7 +73,7 @@ def contamination_section(view: View, results: Results) -> Contamination | None:
     if not (leaks or dates or cutoffs or pairs):
         return None
     drawn = _by_year(view, results, competitions)
-    return Contamination(leaks, dates, cutoffs, models, pairs, *(drawn or (None, [], [], False)))
+    return Contamination(leaks, dates, cutoffs, models, pairs, *(drawn or (None, False)))
 
 
 def _correlation(row: Mapping[Any, Any]) -> list[str]:
@@ -115,38 +111,28 @@ def _pair(row: Mapping[Any, Any]) -> list[str]:
     return [*who, WORDS[row["measure"]], str(row["competitions"]), *means, *_test(row), percent(row["smallest"])]
 
 
-def _by_year(
-    view: View, results: Results, competitions: pd.DataFrame
-) -> tuple[Markup, list[int], list[Series], bool] | None:
-    """Mean share of teams beaten, by the year in which competitions ended; None with one year only."""
+def _by_year(view: View, results: Results, competitions: pd.DataFrame) -> tuple[Markup, bool] | None:
+    """The chart of the mean human percentile by the year in which competitions ended, and whether it has cutoffs.
+
+    None with one year only.
+    """
     known = competitions[competitions["percentile"].notna()].assign(year=lambda rows: rows["ended"].str[:4].astype(int))
     if known["year"].nunique() < 2:
         return None
     years = list(range(known["year"].min(), known["year"].max() + 1))
-    parts, labels, drawn, ends = grid(), [], [], []
-    cutoffs = results.cutoffs
-
-    def place(year: float) -> float:
-        return WIDTH * (year - years[0]) / (len(years) - 1)
-
+    lines = []
     for row in known[["run_group", "agent", "edition"]].drop_duplicates().to_dict("records"):
-        series = view.series_of(row)
         own = known[(known[list(row)] == list(row.values())).all(axis=1)]
-        means = {
-            int(str(year)): mean([float(each) for each in part["percentile"]]) for year, part in own.groupby("year")
-        }
-        points = [(place(year), HEIGHT * (1 - value)) for year, value in sorted(means.items())]
-        text = f"{series.label}: " + ", ".join(f"{percent(value, 0)} % {year}" for year, value in sorted(means.items()))
-        parts.append(_LINE.format(series.shape, " ".join(f"{x:.1f},{y:.1f}" for x, y in points), text))
-        parts += (_DOT.format(series.shape, x, y) for x, y in points)
-        labels.append(text)
-        drawn.append(series)
-        cutoff = cutoffs.get((row["run_group"], row["agent"]))
+        points = [
+            (float(str(year)), mean([float(each) for each in part["percentile"]])) for year, part in own.groupby("year")
+        ]
+        cutoff = results.cutoffs.get((row["run_group"], row["agent"]))
         # A year is drawn at its middle.
-        if cutoff is not None and years[0] <= (at := end_of(cutoff) - 0.5) <= years[-1]:
-            ends.append(_CUTOFF.format(place(at), HEIGHT, f"{series.label}: cutoff {cutoff}"))
-    label = "mean share of teams beaten by the year in which competitions ended: " + "; ".join(labels)
-    return chart([*parts, *ends], label, "rates-over-time"), years, drawn, bool(ends)
+        at = math.nan if cutoff is None else end_of(cutoff) - 0.5
+        lines.append(Line(view.series_of(row), sorted(points), marked=[at] if years[0] <= at <= years[-1] else []))
+    label = "mean human percentile by the year in which competitions ended"
+    x, y = steps(years, "{:.0f}".format, log=False), scale(1.0, lambda value: f"{100 * value:g} %")
+    return draw(lines, x, y, label, "by-year"), any(line.marked for line in lines)
 
 
 def _interval(row: Mapping[Any, Any]) -> str:

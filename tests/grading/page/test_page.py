@@ -84,7 +84,7 @@ def test_incomplete_seeds_are_stated() -> None:
 def test_the_medal_matrix_has_a_cell_a_competition_and_seed() -> None:
     matrix = page().split('<section id="matrix">')[1].split("</section>")[0]
     body = matrix.split("<tbody>")[1].split("</tbody>")[0]
-    found = re.findall(r'class="chip (\w+)" href="#(r\d+)"', body)
+    found = re.findall(r'class="chip (\w+)" href=#(r\d+)', body)
     assert [kind for kind, _ in found] == ["silver", "invalid", "gold", "bronze"], "seeds differ most in the first one"
     rows = page().split('id="all"')[1]
     assert "diabetes" in rows.split(f"<tr id={found[0][1]}>")[1].split("</tr>")[0].split("<tr")[0]
@@ -133,7 +133,7 @@ def test_a_competition_of_which_no_run_was_graded_stands_in_its_split() -> None:
     text = words(page(runs=runs, facts=facts, incomplete="fail"))
     assert "3 competitions × 2 seeds, 2 ungraded 50.0" in text
     assert "2 runs without a grade: counted as failures" in text
-    assert "whales demo ? ?" in text.split("Medal matrix")[-1]
+    assert "whales demo ??" in text.split("Medal matrix")[-1]
 
 
 def test_without_failures_it_says_so() -> None:

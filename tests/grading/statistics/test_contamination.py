@@ -146,9 +146,9 @@ def test_the_page_shows_dates_cutoffs_and_pairs() -> None:
     facts: dict[str, Any] = {"ended": ENDED, "percentiles": POINTS}
     text = page(grades, runs, **facts)
     shown = words(text)
-    assert "95 % 2017, 85 % 2018" in text
-    assert text.count('class="cutoff"') == 1
-    assert "Teams beaten 85.0 (3) 55.0 (3) −30.0" in shown
+    assert "95.0 % at 2017, 85.0 % at 2018" in text
+    assert text.count('class="cutoff ') == 1
+    assert "Human percentile 85.0 (3) 55.0 (3) −30.0" in shown
     assert "Plain against obfuscated descriptions" in shown
     assert evil not in text
     stated = page(grades, runs, **facts, stated_cutoffs={"aide": "2021-01"})
