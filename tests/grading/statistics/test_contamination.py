@@ -152,7 +152,7 @@ def test_the_page_shows_dates_cutoffs_and_pairs() -> None:
     assert "Plain against obfuscated descriptions" in shown
     assert evil not in text
     stated = page(grades, runs, **facts, stated_cutoffs={"aide": "2021-01"})
-    assert stated.count('class="cutoff"') == 2, "what the operator states counts for all groups of the agent"
+    assert stated.count('class="cutoff ') == 2, "what the operator states counts for all groups of the agent"
     assert "Contamination" not in words(page(grades.head(2), None, **facts))
     assert "Contamination" not in words(page(grades, runs.drop(columns=["obfuscated", "knowledge_cutoff"])))
 
