@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from grading.page import Results, render_markdown, render_page, results
-from grading.page.published import published_rows
+from grading.page.published import HEADER, published_rows
 from tests.grading.page.pages import GRADES, RUNS, THRESHOLDS, graded, ran, snapshots
 
 
@@ -61,3 +61,28 @@ def test_the_published_row_names_the_models_that_the_agents_runs_called() -> Non
     }
     without = published_rows(shown.view, replace(shown, usage=None)).rows
     assert {cells[1] for _, cells in without} == {"–"}
+
+
+def test_the_published_row_says_whether_an_agent_used_leaks() -> None:
+    """That an edition has leaks is another column; only findings about leaks are meant."""
+    agents = ("one", "two")
+    grades = pd.DataFrame([graded("cactus", 1, 0.95, agent=agent) for agent in agents])
+    runs = pd.DataFrame([ran("cactus", 1, agent=agent) for agent in agents])
+    findings = pd.DataFrame(
+        [
+            {"run_group": "g", "run_id": run_id, "agent": agent, "rule": rule, "severity": "violation"}
+            for agent, run_id, rule in zip(agents, runs["run_id"], ("leak", "network"), strict=True)
+        ]
+    )
+
+    def leakage(**examined: pd.DataFrame) -> list[str]:
+        shown = Results(grades, runs, examined=examined, leaks={("v1", "cactus"): ["labels"]})
+        rows = published_rows(shown.view, shown).rows
+        assert [cells[HEADER.index("Leaky competitions")] for _, cells in rows] == ["1 of 1 competition"] * 2
+        return [cells[HEADER.index("Known leakage")] for _, cells in rows]
+
+    examined = pd.DataFrame([{"run_group": "g", "stage": "violations"}])
+    assert leakage(examinations=examined, violations=findings) == ["found in 1 run", "none found"]
+    assert leakage(examinations=examined) == ["none found"] * 2
+    assert leakage(examinations=examined.assign(stage="plagiarism")) == ["not examined"] * 2
+    assert leakage() == ["not examined"] * 2
