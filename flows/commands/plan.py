@@ -87,7 +87,7 @@ def command(groups: tuple[str, ...], difference: float, power: float, figure: st
     """
     store = storage.open()
     names = list(dict.fromkeys(groups))
-    found = {split: _variances(tables) for split, tables in _tables(store, names, figure).items()}
+    found = _variances(_tables(store, names, figure))
     per_run, wanted = _per_run(store, names), (difference / 100, power / 100)
     plans = [
         _plan(found[split], competitions, seeds, wanted, per_run)
@@ -125,23 +125,25 @@ def _tables(store: Store, groups: Sequence[str], figure: str) -> dict[str, list[
             values = [mean_percentile([score], 1, boards.get(name)) / 100 for score, name in pairs]
         frames.append(grades.assign(value=values).pivot(index="competition_id", columns="seed", values="value"))
     names = {"all": sorted(splits), "low": sorted(name for name, split in splits.items() if split == "low")}
-    # With fewer than two competitions of a split, what varies there is taken from all of them.
-    return {
-        split: [frame.reindex(names[split] if len(names[split]) > 1 else names["all"]) for frame in frames]
-        for split in SIZES
-    }
+    return {split: [frame.reindex(names[split]) for frame in frames] for split in SIZES}
 
 
-def _variances(tables: Sequence[pd.DataFrame]) -> Variances:
-    """The variances in the results. Raises `UserError` if they do not tell how much runs vary."""
+def _variances(tables: dict[str, list[pd.DataFrame]]) -> dict[str, Variances]:
+    """The variances in the results of each split, or of all if a split does not tell them.
+
+    Raises `UserError` if the results do not tell how much runs vary.
+    """
     from grading.statistics.power import variances
 
-    found = variances([table.to_numpy(float) for table in tables])
-    if math.isnan(found.within):
+    found = {split: variances([table.to_numpy(float) for table in frames]) for split, frames in tables.items()}
+    everything = found["all"]
+    if math.isnan(everything.within):
         raise UserError("no competition has two graded runs, so how much runs vary is not known; name other groups")
-    if found.within == 0:
+    if everything.within == 0:
         raise UserError("the runs of each competition are equal, so how much runs vary is not known; name other groups")
-    return found
+    return {
+        split: each if each.within > 0 and not math.isnan(each.between) else everything for split, each in found.items()
+    }
 
 
 def _per_run(store: Store, groups: Sequence[str]) -> tuple[float, float]:

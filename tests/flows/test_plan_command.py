@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from grading.statistics.power import Question, detectable, standard_error, variances
-from storage.tables import write_frame
+from storage.tables import read_table, write_frame
 from tests.flows.graded import mlebench
 from tests.stores import Store
 
@@ -100,6 +100,21 @@ def test_what_does_not_tell_how_much_runs_vary_is_refused(
     assert mlebench("plan", "equal", store=store) == 1
     (line,) = capsys.readouterr().err.splitlines()
     assert "how much runs vary is not known; name other groups" in line
+
+
+def test_a_split_that_tells_nothing_takes_what_varies_in_all(
+    store: Store, medals: dict[str, np.ndarray], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of the low split, only equal runs of two competitions."""
+    capsys.readouterr()
+    grades = read_table(store, "grades", ["strong"]).drop(columns="run_group")
+    assert mlebench("plan", "strong", "--json", store=store) == 0
+    before = capsys.readouterr().out
+    equal = [f"competition-{place:02}" for place, runs in enumerate(medals["strong"]) if len(set(runs)) == 1][:2]
+    low = grades["competition_id"].isin(equal)
+    write_frame(store, "grades", "strong", grades.assign(complexity=low.map({True: "low", False: "high"})))
+    assert mlebench("plan", "strong", "--json", store=store) == 0
+    assert capsys.readouterr().out == before
 
 
 @pytest.mark.parametrize("wrong", [["--difference", 0], ["--power", 100], ["--difference", "x"], ["--figure", "gold"]])
