@@ -17,6 +17,7 @@ from prefect.settings import PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settin
 
 from flows.credentials import require_agent_credentials
 from flows.evaluate import add_all, evaluate, finish_runs
+from flows.fleet.cancellation import cancellable, confirm
 from flows.fleet.pool import PoolAttempts
 from flows.fleet.queues import Priority
 from flows.prepare import prepare, prepare_each
@@ -25,13 +26,13 @@ from flows.watching.event_log import logging_events
 from flows.watching.naming import request_name
 from flows.watching.outcome import Outcome, PartlyFailed, require_finished, show_outcomes
 from tasks.wiring.attempts import note_plan
-from tasks.wiring.cancelling import forget_cancelling
+from tasks.wiring.cancelling import RunSelection, forget_cancelling
 from tasks.wiring.context import RunContext
 from tasks.wiring.prefect_server import wait_for_server
 from tasks.wiring.requests import RunRequest
 
 
-@flow(name="full-benchmark", flow_run_name=request_name)
+@flow(name="full-benchmark", flow_run_name=request_name, on_cancellation=[confirm])
 def full_benchmark(
     competition_ids: list[str],
     request: RunRequest,
@@ -74,7 +75,8 @@ def full_benchmark(
 
 
 def _one_after_the_other(preparing: Preparing, request: RunRequest) -> list[Outcome]:
-    with _without_heartbeats():
+    selection = RunSelection(request.store, request.run_group)
+    with _without_heartbeats(), cancellable(selection.cancel):
         try:
             prepared = prepare(**vars(preparing))
         except PartlyFailed as error:

@@ -11,13 +11,16 @@ import select
 import signal
 import threading
 from collections.abc import Callable, Iterator
+from typing import Any
 from uuid import UUID
 
-from prefect import get_client
-from prefect.states import Running
+from prefect import get_client, runtime
+from prefect.client.schemas.objects import FlowRun, State
+from prefect.flows import Flow
+from prefect.states import Cancelled, Running
 
 from flows.fleet import resubmission
-from tasks.wiring.prefect_server import shown
+from tasks.wiring.prefect_server import served, shown
 
 POLL_SECONDS = 10.0
 """Interval between two requests for the state of the flow run."""
@@ -86,15 +89,46 @@ def watch_cancellation(flow_run: str, end_work: Callable[[], None]) -> Iterator[
         flow_run: its id.
         end_work: called in another thread once it is cancelled; returns soon.
     """
+    with _watching(flow_run, end_work) as (watcher, writer):
+        # Signals are not handled here: Prefect asks whether its own handler is installed before it cancels a flow run.
+        before = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+        try:
+            yield watcher
+        finally:
+            watcher.stop()
+            signal.set_wakeup_fd(before)
+
+
+@contextlib.contextmanager
+def cancellable(end_work: Callable[[], None]) -> Iterator[None]:
+    """Have the flow run of a command, which no worker ends, ended as by Ctrl-C or earlier if it is cancelled in the UI.
+
+    Does nothing in the flow run of a deployment, whose worker ends it, and where no server stays.
+
+    Args:
+        end_work: called in another thread once it is cancelled; returns soon.
+    """
+    if not served() or runtime.deployment.id is not None:
+        yield
+        return
+    with _watching(str(runtime.flow_run.id), end_work):
+        yield
+
+
+def confirm(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -> None:  # Prefect gives the names
+    """Mark a flow run as cancelled that has ended because it was to be; a hook, for those that no worker confirms."""
+    with shown("the end of a flow run"), get_client(sync_client=True) as client:
+        client.set_flow_run_state(flow_run.id, Cancelled(message="Its agents were ended."), force=True)
+
+
+@contextlib.contextmanager
+def _watching(flow_run: str, end_work: Callable[[], None]) -> Iterator[tuple[CancellationWatcher, int]]:
     watcher = CancellationWatcher(UUID(flow_run), end_work)
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
-    # Signals are not handled here: Prefect asks whether its own handler is installed before it cancels a flow run.
-    before = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
-    threading.Thread(target=watcher.run, args=(reader,), name="state of the attempt", daemon=True).start()
+    threading.Thread(target=watcher.run, args=(reader,), name="state of the flow run", daemon=True).start()
     try:
-        yield watcher
+        yield watcher, writer
     finally:
         watcher.stop()
-        signal.set_wakeup_fd(before)
         os.close(writer)

@@ -99,7 +99,7 @@ def is_cancelled(attempt: Attempt) -> bool:
 def require_not_cancelled(attempt: Attempt) -> None:
     """Raise `Cancelled` if somebody has cancelled this run."""
     if is_cancelled(attempt):
-        raise Cancelled("cancelled by `mlebench cancel`; run the group again to make it")
+        raise Cancelled("cancelled by a user; run the group again to make it")
 
 
 def store_cancelled(run: ActiveRun, handle: RunHandle, result: RunResult, number: int) -> NoReturn:
