@@ -223,3 +223,10 @@ def test_a_user_without_a_home_directory_is_told_what_to_set(monkeypatch: pytest
     monkeypatch.delenv("MLEBENCH_SCRATCH")
     with pytest.raises(UserError, match="set HOME, or MLEBENCH_STORE and MLEBENCH_SCRATCH"):
         get_settings()
+
+
+def test_a_home_that_is_no_whole_path(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", "home")
+    monkeypatch.delenv("MLEBENCH_STORE", raising=False)
+    assert Settings().store == (tmp_path / "home" / ".local" / "share" / "mlebench").as_uri()
