@@ -101,12 +101,12 @@ def watch_cancellation(flow_run: str, end_work: Callable[[], None]) -> Iterator[
 
 @contextlib.contextmanager
 def cancellable(end_work: Callable[[], None]) -> Iterator[None]:
-    """Have the flow run of a command, which no worker ends, ended as by Ctrl-C or earlier if it is cancelled in the UI.
+    """End the work of a command's flow run that is cancelled in the UI; if it goes on, end the process.
 
-    Does nothing in the flow run of a deployment, whose worker ends it, and where no server stays.
+    Does nothing in the flow run of a deployment, whose worker ends it, and with a temporary server, which nobody sees.
 
     Args:
-        end_work: called in another thread once it is cancelled; returns soon.
+        end_work: called in another thread once the flow run is cancelled; returns soon.
     """
     if not served() or runtime.deployment.id is not None:
         yield
