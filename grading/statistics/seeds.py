@@ -24,14 +24,12 @@ def mean(values: Sequence[float]) -> float:
     """
     if not values:
         return math.nan
-    if min(values) == max(values):
-        return values[0]
     try:
         total = math.fsum(values)
     except (OverflowError, ValueError):  # huge numbers, or infinities of both signs
         total = math.inf
     if math.isfinite(total):
-        return total / len(values)
+        return values[0] if min(values) == max(values) else total / len(values)
     if not all(math.isfinite(value) for value in values):
         return sum(values)  # an infinity, or NaN
     # Sums of huge finite numbers would overflow although their mean is finite. A power of two changes no digit.

@@ -42,3 +42,8 @@ def test_pass_at_k_needs_k_attempts() -> None:
     assert math.isnan(pass_at_k(2, 1, 3))
     with pytest.raises(ValueError, match="successes"):
         pass_at_k(2, 3, 1)
+
+
+@pytest.mark.parametrize("values", [[0.0, math.nan], [math.nan, 0.0], [math.inf, -math.inf], []])
+def test_a_mean_with_what_is_no_number_is_none(values: list[float]) -> None:
+    assert math.isnan(mean(values))
