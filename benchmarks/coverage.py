@@ -46,6 +46,10 @@ def run_intervals(repetitions: int = 2_000) -> Lines:
     "t over seeds" is Student's t over the rates of seeds. Chances of competitions are alike, or mostly near 0 and 1.
     """
     generator = np.random.default_rng(3)
+    chances = np.repeat([0.03, 0.4], (22, 53))
+    tables = (generator.random((repetitions, 75, 3)) < chances[:, None]).astype(float)
+    unlike = [interval_over_runs([*table[:22].tolist(), *table[22:, :1].tolist()]) for table in tables]
+    yield f"22 x 3 around 3 % and 53 x 1 around 40 %: {_covered(unlike, float(chances.mean()))}"
     for competitions, seeds in ((3, 2), (22, 2), (22, 3), (75, 3)):
         for name, chances in _chances(generator, competitions):
             runs = (generator.random((repetitions, competitions, seeds)) < chances[:, None]).astype(float)
@@ -87,7 +91,7 @@ def difference_errors(repetitions: int = 1_000) -> Lines:
                     scores[1] += step
                     for outcome, values in (("medals", (scores > 0).astype(float)), ("percentiles", ndtr(scores))):
                         sides = [{str(name): runs for name, runs in enumerate(side.tolist())} for side in values]
-                        each = paired(*sides)
+                        each = paired(sides[0], sides[1], binary=outcome == "medals")
                         test = each.these if question == "these" else each.like_these
                         found.setdefault(f"{question}, {outcome}", []).append(test.p_value < 0.05)
             shares = ", ".join(f"{name} {100 * np.mean(hits):.1f} %" for name, hits in found.items())

@@ -156,7 +156,7 @@ def power_of_plans(repetitions: int = 1_000) -> Lines:
                 {str(n): row.tolist() for n, row in enumerate(side)}
                 for side in medals_of(rates_of(competitions), seeds)
             ]
-            tests = paired(*sides)
+            tests = paired(sides[0], sides[1])
             for question in stated:
                 stated[question].append(power_of(difference, standard_error(known, competitions, seeds, question)))
                 found[question].append(getattr(tests, question).p_value < 0.05)

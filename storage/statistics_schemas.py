@@ -89,7 +89,12 @@ STATISTICS: dict[Statistics, TableSchema] = {
             _SPLIT,
             _RATE,
             Column("mean", "float64", "Mean over competitions of the mean over each one's runs.", "fraction"),
-            Column("sem", "float64", "Standard error over the rates of seeds; null with fewer than two.", "fraction"),
+            Column(
+                "sem",
+                "float64",
+                "Standard error over the rates of seeds; null with unlike or fewer than two.",
+                "fraction",
+            ),
             *_INTERVAL,
             Column("seeds", "int64", "Seeds that count."),
             Column("competitions", "int64", "Competitions that count."),

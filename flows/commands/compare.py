@@ -127,15 +127,16 @@ def _error(value: float) -> str:
 
 def _test(row: dict[Any, Any]) -> tuple[str, str]:
     """The interval and the p-values of a question; n/a if too few runs or competitions tell."""
+    from grading.page.format import p_values
+
     if math.isnan(row["p_value"]):
         return "n/a", "n/a"
     interval = "n/a" if math.isnan(row["ci_low"]) else f"{_points(row['ci_low'])}..{_points(row['ci_high'])}"
-    corrected = "" if math.isnan(row["p_corrected"]) else f" ({row['p_corrected']:.3f})"
-    return interval, f"{row['p_value']:.3f}{corrected}"
+    return interval, p_values(row["p_value"], row["p_corrected"])
 
 
 def _smallest(value: float) -> str:
-    return f"{_points(value)} points" if value <= 1 else "too few to tell"  # also for NaN
+    return "too few to tell" if math.isnan(value) else f"{_points(value)} points"
 
 
 def _points(value: float, sign: bool = False) -> str:

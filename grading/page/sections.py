@@ -109,7 +109,7 @@ def apart(view: View, results: Results, aggregate: Aggregate) -> dict[str, Any] 
         chosen = sorted(found, key=lambda cells: -means[view.series_of(cells.series).index, cells.split])
         series = [view.series_of(cells.series) for cells in chosen]
         medals = differences([cells.outcomes("any_medal") for cells in chosen])
-        shares = differences([cells.percentiles(results.percentiles) for cells in chosen])
+        shares = differences([cells.percentiles(results.percentiles) for cells in chosen], binary=False)
         texts = letters(len(chosen), medals)
         named |= {(each.index, split): text for each, text in zip(series, texts, strict=True) if text}
         # Of many agents, there would be more pairs than anybody reads.

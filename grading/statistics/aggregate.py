@@ -41,9 +41,9 @@ class Aggregate:
     rates: one row per series (run group, agent, edition), split and rate, as fractions. `mean` is over `competitions`
         competitions, of each over its counted seeds; NaN if none counts. `ci_low` and `ci_high` are the 95 % interval
         over other runs of these competitions, `both_low` and `both_high` that over other competitions, too. `sem` is
-        the standard error over the `seeds` counted seeds, of the rate of each; NaN with fewer than two. `runs` are
-        graded and `missing` are not; `if_failed` and `if_earned` are the mean if all that are missing had failed, or
-        had that outcome.
+        the standard error over the `seeds` counted seeds, of the rate of each; NaN with fewer than two, and if seeds
+        count of unlike competitions. `runs` are graded and `missing` are not; `if_failed` and `if_earned` are the mean
+        if all that are missing had failed, or had that outcome.
     by_seed: one row per series, split, seed and rate: its `value` over the competitions that count of that seed, NaN
         where the seed was not `counted`.
     gaps: one row per ungraded run: `reason` "missing" (no grade) or "failed" (our grading failed, so the agent's result
@@ -133,7 +133,7 @@ def rates_of(
                 {**cells.label, "seed": s, "rate": rate, "value": per_seed.get(s, math.nan), "counted": s in per_seed}
                 for s in cells.seeds
             )
-            sem = standard_error(list(per_seed.values()))
+            sem = standard_error(list(per_seed.values())) if cells.balanced else math.nan
             figures = {**_summary(list(outcomes.values())), "sem": sem, "seeds": len(seeds), **_bounds(cells, rate)}
             rates.append({**cells.label, "rate": rate, **figures})
     for each in never_run(grades, runs, counting):

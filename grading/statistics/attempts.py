@@ -10,8 +10,7 @@ import pandas as pd
 
 from grading.medals import human_percentile
 from grading.statistics.counting import EVERYTHING, Cells, Counting, cells_of
-from grading.statistics.intervals import interval_over_competitions
-from grading.statistics.resampling import COVERED
+from grading.statistics.intervals import COVERED, interval_over_competitions
 from grading.statistics.seeds import expected_best, mean, pass_at_k, standard_error
 from grading.statistics.series import RATES, SERIES
 

@@ -65,7 +65,7 @@ def compare(a: pd.DataFrame, b: pd.DataFrame, leaderboards: Mapping[str, Sequenc
         for rate in (*RATES, PERCENTILE):
             one, two = (_outcomes(side, rate, leaderboards or {}) for side in chosen)
             if one:
-                found[split, rate] = paired(one, two)
+                found[split, rate] = paired(one, two, rate != PERCENTILE)
     # "all" repeats the only split that there is, and is then no test of its own.
     alone = len({split for split, _ in found} - {"all"}) == 1
     tested = [key for key in found if key[1] in TESTED and not (alone and key[0] == "all")]

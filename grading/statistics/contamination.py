@@ -17,13 +17,11 @@ import pandas as pd
 from common.months import end_of
 from grading.statistics.correlation import correlation
 from grading.statistics.counting import EVERYTHING, Cells, Counting, cells_of
+from grading.statistics.differences import paired
+from grading.statistics.intervals import within_range
 from grading.statistics.seeds import (
     holm,
     mean,
-    paired_p_value,
-    smallest_difference,
-    standard_error,
-    t_interval,
     welch,
 )
 from grading.statistics.series import SERIES
@@ -108,8 +106,8 @@ def around_cutoff(found: pd.DataFrame, cutoffs: Mapping[tuple[str, str], str]) -
             before, after = ([float(value) for value in side[measure]] for side in sides)
             test = welch(before, after)
             figures = {"mean_before": mean(before), "mean_after": mean(after), "difference": test.difference}
-            low, high = max(-1.0, test.interval.low), min(1.0, test.interval.high)  # NaN stays NaN
-            interval = {"ci_low": low, "ci_high": high, "p_value": test.p_value}
+            ends = within_range(test.interval)
+            interval = {"ci_low": ends.low, "ci_high": ends.high, "p_value": test.p_value}
             counts = {"cutoff": cutoff, "measure": measure, "before": len(before), "after": len(after)}
             rows.append({**series, **counts, **figures, **interval})
     return pd.DataFrame(_corrected(rows), columns=_CUTOFFS)
@@ -202,17 +200,17 @@ def _paired(plain: Cells, other: Cells, measure: str, percentiles: Mapping[str, 
     names = sorted(plain.counted.keys() & other.counted.keys())
     values = [[_value(cells, name, measure, percentiles) for cells in (plain, other)] for name in names]
     values = [pair for pair in values if not any(map(math.isnan, pair))]
-    steps = [b - a for a, b in values]
-    interval = t_interval(steps)
+    sides = [{str(place): [pair[side]] for place, pair in enumerate(values)} for side in (0, 1)]
+    found = paired(sides[0], sides[1])
     return {
-        "mean_plain": mean([a for a, _ in values]),
-        "mean_obfuscated": mean([b for _, b in values]),
-        "difference": mean(steps),
-        "ci_low": interval.low,
-        "ci_high": interval.high,
-        "p_value": paired_p_value(steps),
-        "smallest": smallest_difference(standard_error(steps), len(steps) - 1),
-        "competitions": len(steps),
+        "mean_plain": found.a,
+        "mean_obfuscated": found.b,
+        "difference": found.difference,
+        "ci_low": found.like_these.interval.low,
+        "ci_high": found.like_these.interval.high,
+        "p_value": found.like_these.p_value,
+        "smallest": found.like_these.smallest,
+        "competitions": found.competitions,
     }
 
 

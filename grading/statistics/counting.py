@@ -87,6 +87,11 @@ class Cells:
         counted = set(itertools.chain.from_iterable(self.counted.values()))
         return [seed for seed in self.seeds if seed in counted]
 
+    @property
+    def balanced(self) -> bool:
+        """Whether all competitions that count have the same seeds."""
+        return len({tuple(seeds) for seeds in self.counted.values()}) < 2
+
     def value(self, competition: str, seed: Any, rate: str) -> float:
         """1 if the outcome `rate` holds for a run, else 0, also if the run is not graded."""
         row = self.rows.get((competition, seed))

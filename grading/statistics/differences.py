@@ -12,7 +12,7 @@ import string
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from grading.statistics.intervals import UNKNOWN, run_variance
+from grading.statistics.intervals import UNKNOWN, run_variance, within_range
 from grading.statistics.seeds import Interval, holm, mean, paired_p_value, smallest_difference, standard_error
 
 LEVEL = 0.05
@@ -29,7 +29,8 @@ class Test:
     """A two-sided test of the hypothesis that a difference is 0.
 
     `corrected` is the p-value corrected for all tests of its family (Holm). `smallest` is the smallest true difference
-    that the test would find in 80 % of all repetitions. What cannot be known is NaN.
+    that the test would find in 80 % of all repetitions; NaN if that would be above 1, where too little is known to find
+    any. What cannot be known is NaN.
     """
 
     sem: float = math.nan
@@ -51,7 +52,8 @@ UNTESTED = Test()
 class Paired:
     """The mean difference of `b` from `a` over the `competitions` that both have; their means over these.
 
-    these: tests whether other runs of these competitions would show a difference. NaN without a second run of any.
+    these: tests whether other runs of these competitions would show a difference. NaN if fewer than nine in ten
+        competitions have two runs of each, and if all runs of each competition agree in an outcome that is not binary.
     like_these: tests whether competitions like these would. NaN with fewer than `MIN_COMPETITIONS`.
     """
 
@@ -63,14 +65,14 @@ class Paired:
     like_these: Test
 
 
-def paired(a: Outcomes, b: Outcomes) -> Paired:
-    """The difference of `b` from `a`. Runs of a competition are averaged first."""
+def paired(a: Outcomes, b: Outcomes, binary: bool = True) -> Paired:
+    """The difference of `b` from `a`. Runs of a competition are averaged first. `binary` outcomes are 0 or 1."""
     both = sorted(a.keys() & b.keys())
     sides = [[side[name] for name in both] for side in (a, b)]
     means = [[mean(runs) for runs in side] for side in sides]
     steps = [y - x for x, y in zip(*means, strict=True)]
     difference = mean(steps)
-    variances = [run_variance(side) for side in sides] if both else []
+    variances = [run_variance(side, binary) for side in sides] if both else []
     degrees = sum(each.degrees for each in variances)
     these = _t_test(difference, math.sqrt(sum(each.variance for each in variances)), degrees) if both else UNTESTED
     like_these = UNTESTED
@@ -87,9 +89,10 @@ def _t_test(difference: float, error: float, degrees: int) -> Test:
     from scipy.special import stdtr, stdtrit
 
     reach = float(stdtrit(degrees, 0.975)) * error
-    interval = Interval(max(-1.0, difference - reach), min(1.0, difference + reach))
+    interval = within_range(Interval(difference - reach, difference + reach))
     p_value = float(2 * stdtr(degrees, -abs(difference) / error))
-    return Test(error, interval, p_value, math.nan, smallest_difference(error, degrees))
+    smallest = smallest_difference(error, degrees)
+    return Test(error, interval, p_value, math.nan, smallest if smallest <= 1 else math.nan)
 
 
 @dataclass(frozen=True)
@@ -106,18 +109,18 @@ class Difference:
         return self.paired.like_these.told_apart
 
 
-def differences(series: Sequence[Outcomes]) -> list[Difference]:
+def differences(series: Sequence[Outcomes], binary: bool = True) -> list[Difference]:
     """The difference of every pair of `series`, over all competitions that both have.
 
     p-values of each question are corrected for all pairs (Holm). Pairs without a competition in common are left out.
     """
     found = []
     for first, second in itertools.combinations(range(len(series)), 2):
-        each = paired(series[second], series[first])
+        each = paired(series[second], series[first], binary)
         if each.competitions:
             swapped = each.difference < 0
             better, worse = (second, first) if swapped else (first, second)
-            found.append((better, worse, paired(series[first], series[second]) if swapped else each))
+            found.append((better, worse, paired(series[first], series[second], binary) if swapped else each))
     corrected = correct([each for _, _, each in found])
     return [Difference(better, worse, each) for (better, worse, _), each in zip(found, corrected, strict=True)]
 

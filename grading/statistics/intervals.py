@@ -13,43 +13,45 @@ from dataclasses import dataclass
 from grading.statistics.seeds import Interval, mean, standard_error
 
 UNKNOWN = Interval(math.nan, math.nan)
+COVERED = 0.9
+"""Share of the competitions that must have k graded runs for a figure about k runs, such as a variance about two."""
 
 
 @dataclass(frozen=True)
 class RunVariance:
     """The variance of a mean over other runs of the same competitions, and its degrees of freedom.
 
-    NaN with fewer than two runs of every competition.
+    NaN if fewer than nine in ten competitions have two runs: the others may vary otherwise.
     """
 
     variance: float
     degrees: int
 
 
-def run_variance(outcomes: Collection[Sequence[float]]) -> RunVariance:
+def run_variance(outcomes: Collection[Sequence[float]], binary: bool = True) -> RunVariance:
     """The variance of the mean of `outcomes`, one sequence of runs for each competition, over other runs.
 
     Runs are independent, so the variance is the sum over competitions of s^2 / n, divided by the squared number of
     competitions. s^2 is the sample variance within the competition; where it has a single run, that of all competitions
-    pooled. Outcomes that are 0 or 1 often agree by chance, and s^2 is then too small: one more competition is added, in
-    which one run of `n` differs (as Agresti and Coull 1998 add successes and failures to a share).
+    pooled. Outcomes that are `binary` (0 or 1) often agree by chance, and s^2 is then too small: one more competition
+    is added, in which one run of `n` differs (as Agresti and Coull 1998 add successes and failures to a share).
     """
     sizes = [len(runs) for runs in outcomes]
     degrees = sum(sizes) - len(sizes)
-    if degrees < 1:
+    if sum(size > 1 for size in sizes) < COVERED * len(sizes) or degrees < 1:
         return RunVariance(math.nan, 0)
     squares = [math.fsum((value - centre) ** 2 for value in runs) for runs in outcomes for centre in (mean(runs),)]
     most = max(sizes)
-    added = 1 / most if all(value in (0, 1) for runs in outcomes for value in runs) else 0.0
+    added = 1 / most if binary else 0.0
     pooled = (math.fsum(squares) + added * (most - 1)) / (degrees + (most - 1 if added else 0))
     parts = [pooled / n if n == 1 else square / (n - 1) / n for n, square in zip(sizes, squares, strict=True)]
     return RunVariance((math.fsum(parts) + added / most) / len(sizes) ** 2, degrees)
 
 
 def interval_over_runs(outcomes: Collection[Sequence[float]], level: float = 0.95) -> Interval:
-    """Interval of the mean over competitions of the mean over runs: other runs of the same competitions.
+    """Interval of a rate, the mean over competitions of the mean over runs: other runs of the same competitions.
 
-    `outcomes` has the outcomes, 0 to 1, of the runs of each competition. The interval is that of a share among as many
+    `outcomes` has the outcomes, 0 or 1, of the runs of each competition. The interval is that of a share among as many
     independent runs as would have the same variance (`run_variance`), and at least as many as there are: runs of
     different competitions vary less together than runs of one would (Hoeffding 1956).
     """
@@ -88,3 +90,8 @@ def share_interval(share: float, trials: float, level: float = 0.95) -> Interval
     low = float(betaincinv(hits, misses + 1, tail)) if hits > 0 else 0.0
     high = float(betaincinv(hits + 1, misses, 1 - tail)) if misses > 0 else 1.0
     return Interval(low, high)
+
+
+def within_range(interval: Interval) -> Interval:
+    """The interval of a difference of shares, cut at -1 and 1; NaN stays NaN."""
+    return Interval(max(interval.low, -1.0), min(interval.high, 1.0))  # in this order, because max(-1, NaN) is -1

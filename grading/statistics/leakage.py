@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 
 from grading.statistics.contamination import MEASURES, series_of
+from grading.statistics.intervals import within_range
 from grading.statistics.seeds import Interval, holm, mean
 from grading.statistics.series import SERIES
 
@@ -63,7 +64,7 @@ def stratified_difference(
 
     error = math.sqrt(squares / degrees / total)
     reach = float(stdtrit(degrees, (1 + level) / 2)) * error
-    interval = Interval(max(-1.0, difference - reach), min(1.0, difference + reach))
+    interval = within_range(Interval(difference - reach, difference + reach))
     return Stratified(difference, interval, float(2 * stdtr(degrees, -abs(difference) / error)), ones, zeros)
 
 

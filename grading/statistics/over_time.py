@@ -86,7 +86,7 @@ def _summary(cells: Cells, now: Mapping[tuple[str, Any], float]) -> dict[str, An
     interval = interval_over_runs(outcomes)
     return {
         "mean": mean([mean(runs) for runs in outcomes]),
-        "sem": standard_error(per_seed),
+        "sem": standard_error(per_seed) if cells.balanced else math.nan,
         "ci_low": interval.low,
         "ci_high": interval.high,
         "seeds": len(per_seed),

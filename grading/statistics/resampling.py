@@ -12,13 +12,13 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from grading.statistics.intervals import COVERED
+
 Floats = NDArray[np.float64]
 Vary = Literal["runs", "competitions"]
 """What is resampled: "runs" of the same competitions, or "competitions" with their runs."""
 
 DRAWS = 2_000
-COVERED = 0.9
-"""Share of the competitions that must have k graded runs for a figure about k runs, such as a variance about two."""
 
 
 def table_of(values: ArrayLike) -> Floats:

@@ -103,7 +103,8 @@ class TestDifferences:
         generator = np.random.default_rng(2)
         chances = generator.beta(0.4, 0.6, 22)
         a, b = (generator.binomial(1, np.minimum(1, chances + shift), (4, 22)).T.astype(float) for shift in (0, 0.15))
-        test = paired(*({str(n): runs.tolist() for n, runs in enumerate(side)} for side in (a, b))).these
+        first, second = ({str(n): runs.tolist() for n, runs in enumerate(side)} for side in (a, b))
+        test = paired(first, second).these
         observed, together = abs((b - a).mean()), np.concatenate([a, b], axis=1)
         shuffled = generator.permuted(np.broadcast_to(together, (20_000, *together.shape)), axis=2)
         permuted = np.abs((shuffled[:, :, 4:] - shuffled[:, :, :4]).mean(axis=(1, 2)))

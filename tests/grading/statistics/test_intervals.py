@@ -40,7 +40,7 @@ def test_the_variance_is_that_of_repeated_runs() -> None:
     generator = np.random.default_rng(1)
     centres, spread = generator.uniform(0.2, 0.8, 30), 0.05
     repeated = [generator.normal(centres, spread, (3, 30)).mean() for _ in range(4_000)]
-    found = run_variance(generator.normal(centres, spread, (3, 30)).T.tolist())
+    found = run_variance(generator.normal(centres, spread, (3, 30)).T.tolist(), binary=False)
     assert found.degrees == 60
     assert math.sqrt(found.variance) == pytest.approx(np.std(repeated), rel=0.2)
 
@@ -53,10 +53,18 @@ def test_outcomes_that_agree_by_chance_are_not_taken_for_certain() -> None:
 
 
 def test_a_single_run_has_the_variance_of_the_others() -> None:
-    outcomes = [[0.2, 0.4], [0.5, 0.5], [0.9]]
-    pooled = (np.var([0.2, 0.4], ddof=1) + 0) / 2
-    expected = (np.var([0.2, 0.4], ddof=1) / 2 + 0 + pooled) / 9
-    assert run_variance(outcomes).variance == pytest.approx(expected)
+    outcomes = [*[[0.2, 0.4]] * 5, *[[0.5, 0.5]] * 4, [0.9]]
+    within = np.var([0.2, 0.4], ddof=1)
+    pooled = 5 * within / 9
+    assert run_variance(outcomes, binary=False).variance == pytest.approx((5 * within / 2 + pooled) / 100)
+
+
+def test_competitions_with_a_single_run_are_not_judged_by_a_few_others() -> None:
+    """Of 75 competitions, Low has three seeds, which nearly always agree, and the others one."""
+    outcomes = [*[[0.0, 0.0, 0.0]] * 22, *[[1.0], [0.0]] * 26]
+    assert math.isnan(run_variance(outcomes).variance)
+    found = interval_over_runs(outcomes)
+    assert found.high - found.low > 0.15
 
 
 def test_more_runs_and_more_competitions_make_it_narrower() -> None:
