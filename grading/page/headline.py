@@ -15,6 +15,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from common import plain_json
 from common.units import counted
 from grading.medals import medal_places
 from grading.page.attempts import money
@@ -26,6 +27,9 @@ from grading.statistics.series import BENCHMARK_SPLITS
 PUBLISHED_ON = "2026-02-26"
 """The date of the published leaderboard in leaderboard.csv."""
 PUBLISHED_AT = "github.com/openai/mle-bench, README.md"
+COLUMNS = ["agent", "split", "competitions", "seeds", "ungraded", "mean", "sem"]
+COLUMNS += ["ci_low", "ci_high", "both_low", "both_high"]
+"""What is copied of a row: ends of the interval over runs, and of that over competitions, too."""
 _RULE = Markup('<line class="{0}" x1="{1:.1f}%" x2="{1:.1f}%" y1="0" y2="100%"/>')
 _GRID = Markup('<g id="grid-{}" class="behind">{}{}</g>')
 _USED = Markup('<use href="#grid-{}"/>')
@@ -37,17 +41,32 @@ _DOT = Markup('<svg x="{:.2f}%" y="50%" class="at"><use href="#{}" class="s{}"/>
 class Estimate:
     """A rate in one split, as a fraction; `near` is its interval for other runs, `wide` for other competitions, too.
 
-    Ends are NaN where unknown. `of` is what the rate rests on, in words.
+    Ends are NaN where unknown. The rate rests on `competitions` of the `full` split, of which `missing` runs are not
+    graded; 0 of published rates.
     """
 
     mean: float
     near: tuple[float, float] = (math.nan, math.nan)
     wide: tuple[float, float] = (math.nan, math.nan)
     sem: float = math.nan
-    of: str = ""
-    partial: bool = False
+    competitions: int = 0
+    full: int = 0
+    seeds: int = 0
+    missing: int = 0
     percentile: float | None = None
     letters: str = ""
+
+    @property
+    def partial(self) -> bool:
+        """Whether the rate covers only part of its split."""
+        return self.competitions < self.full
+
+    @property
+    def of(self) -> str:
+        """What the rate rests on, in words."""
+        part = f"{self.competitions} of {self.full}" if self.partial else str(self.competitions)
+        missing = f", {self.missing} ungraded" if self.missing else ""
+        return f"{part} competition{'s' * (self.full != 1)} × {counted(self.seeds, 'seed')}{missing}"
 
 
 @dataclass(frozen=True)
@@ -58,6 +77,16 @@ class Row:
     series: Series | None
     estimates: Mapping[str, Estimate]
     facts: str = ""
+
+    def numbers(self, splits: Sequence[str]) -> str:
+        """The rows to copy, one for each split, with the cells of `COLUMNS`, as JSON; fractions with four decimals."""
+        rows = []
+        for split in splits:
+            if (one := self.estimates.get(split)) is not None:
+                of = (one.competitions, one.seeds, one.missing) if self.series else ("", "", "")
+                rates = (one.mean, one.sem, *one.near, *one.wide)
+                rows.append([self.label, split, *of, *("" if math.isnan(each) else round(each, 4) for each in rates)])
+        return plain_json.dumps(rows)
 
 
 @dataclass(frozen=True)
@@ -74,6 +103,8 @@ class Headline:
     human: dict[str, float]
     models: set[str]
     published: list[Row] = field(default_factory=list)
+
+    columns = plain_json.dumps(COLUMNS)
 
     @property
     def partial(self) -> bool:
@@ -169,18 +200,15 @@ def published_agents() -> tuple[Row, ...]:
 
 
 def _estimate(row: Mapping[Any, Any], full: int, told: Mapping[str, Any], key: tuple[int, str]) -> Estimate:
-    competitions = int(row["competitions"])
-    of = f"{competitions} of {full}" if competitions < full else str(competitions)
-    of += f" competition{'s' * (full != 1)} × {counted(int(row['seeds']), 'seed')}"
-    if row["missing"]:
-        of += f", {row['missing']} ungraded"
     return Estimate(
         float(row["mean"]),
         (float(row["ci_low"]), float(row["ci_high"])),
         (float(row["both_low"]), float(row["both_high"])),
         float(row["sem"]),
-        of,
-        competitions < full,
+        int(row["competitions"]),
+        full,
+        int(row["seeds"]),
+        int(row["missing"]),
         told["percentiles"].get(key),
         told["letters"].get(key, ""),
     )

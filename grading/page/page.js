@@ -221,10 +221,15 @@ function copies(place, offers) {
   }
   place.after(box);
 }
-const cells = (table) =>
-  all("tr", table)
-    .filter((row) => row.offsetHeight)
-    .map((row) => [...row.cells].filter((cell) => cell.offsetHeight).map((cell) => cell.innerText.trim()));
+// The first figure has its numbers in its rows, because its cells show several at once.
+const cells = (table) => {
+  const rows = all("tr", table).filter((row) => row.offsetHeight);
+  if (table.dataset.columns) {
+    const numbers = rows.flatMap((row) => JSON.parse(row.dataset.numbers || "[]"));
+    return [JSON.parse(table.dataset.columns), ...numbers].map((row) => row.map(String));
+  }
+  return rows.map((row) => [...row.cells].filter((cell) => cell.offsetHeight).map((cell) => cell.innerText.trim()));
+};
 const csv = (rows) =>
   rows
     .map((row) => row.map((cell) => (/[",\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell)).join(","))

@@ -1,6 +1,7 @@
 """The page in a browser: whole, printed, light and dark, sorted and filtered."""
 
 import base64
+import csv
 import itertools
 import re
 from collections.abc import Iterator
@@ -145,6 +146,23 @@ def test_nothing_is_cut_off_or_printed_over_on_a_narrow_screen(browser: Browser,
 
 
 @pytest.mark.service("chromium")
+@pytest.mark.parametrize("width", [400, 500, 760, 761, 1280])
+def test_the_numbers_of_the_axis_stand_above_its_lines(browser: Browser, several: Path, width: int) -> None:
+    browser.open(several, width)
+    # The first and the last number are moved inwards, so that they stay in the page.
+    off = """(() => {
+      const ground = document.querySelector('tr[data-agent] .on .forest').getBoundingClientRect();
+      return [...document.querySelectorAll('.headline .ticks span')].slice(1, -1).map((each) => {
+        const box = each.getBoundingClientRect();
+        return box.x + box.width / 2 - ground.x - ground.width * parseFloat(each.style.left) / 100;
+      });
+    })()"""
+    found = browser.run(off)
+    assert len(found) > 1
+    assert max(map(abs, found)) < 1
+
+
+@pytest.mark.service("chromium")
 def test_a_browser_sorts_and_filters_tables(browser: Browser, file: Path) -> None:
     browser.open(file, 1280)
     column = "[...document.querySelectorAll('#all tbody tr')].map((row) => row.cells[4].textContent)"
@@ -258,7 +276,12 @@ def test_figures_are_copied_as_svg_and_tables_as_csv_and_markdown(browser: Brows
         texts = ["".join(each.itertext()) for each in root.iter("{http://www.w3.org/2000/svg}text")]
         assert "tree-search" in " ".join(texts)
         assert not list(root.iter("{http://www.w3.org/2000/svg}use")), "nothing that is only in the page"
-    lines = browser.run(f"{copy}('Copy as CSV', 'figure.ranking .copies')").splitlines()
-    assert len([line for line in lines if "tree-search" in line]) == 1
+    rows = list(csv.DictReader(browser.run(f"{copy}('Copy as CSV', 'figure.ranking .copies')").splitlines()))
+    assert {row["split"] for row in rows if row["agent"] == "tree-search"} == {"low", "medium", "all"}
+    for row in rows:
+        assert int(row["competitions"]) > 0
+        assert row["seeds"] == "3"
+        numbers = [float(row[name]) for name in ("both_low", "ci_low", "mean", "ci_high", "both_high")]
+        assert numbers == sorted(numbers)
     table = browser.run(f"{copy}('Copy as Markdown', 'figure.ranking .copies')").splitlines()
     assert {line.count(" | ") for line in table[2:]} == {table[0].count(" | ")}
