@@ -14,7 +14,7 @@ from common.units import counted
 from flows.commands.answers import answer, takes_json
 from flows.commands.graded import graded
 from flows.commands.options import StoreOptions, takes
-from flows.commands.quantities import PERCENTAGE
+from flows.commands.quantities import DIFFERENCE, POWER
 from flows.commands.tables import show_table
 from flows.commands.types import GRADED_GROUP
 
@@ -24,10 +24,18 @@ if TYPE_CHECKING:
     from grading.statistics.power import Question, Variances
     from storage.store import Store
 
+_FEW = 10
+"""Variances of fewer competitions are said to be rough."""
 SEEDS = (1, 2, 3, 5, 10)
 SIZES = {"low": 22, "all": 75}
 """Competitions of the splits that are planned for."""
 QUESTIONS: dict[Question, str] = {"these": "on these competitions", "like_these": "on competitions like these"}
+
+_EQUAL = {
+    "any_medal": ("the medals", "use --figure percentile, or name other groups"),
+    "percentile": ("the percentiles", "name other groups"),
+}
+"""What is equal if runs do not vary, and what to do then."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +57,7 @@ class Plan:
 @click.argument("groups", metavar="GROUP...", type=GRADED_GROUP, nargs=-1, required=True)
 @click.option(
     "--difference",
-    type=PERCENTAGE,
+    type=DIFFERENCE,
     metavar="POINTS",
     default=5.0,
     show_default=True,
@@ -57,7 +65,7 @@ class Plan:
 )
 @click.option(
     "--power",
-    type=PERCENTAGE,
+    type=POWER,
     metavar="[PERCENT]",
     is_flag=False,
     flag_value=80.0,
@@ -87,7 +95,8 @@ def command(groups: tuple[str, ...], difference: float, power: float, figure: st
     """
     store = storage.open()
     names = list(dict.fromkeys(groups))
-    found = _variances(_tables(store, names, figure))
+    tables, splits = _tables(store, names, figure)
+    found = _variances(tables, figure)
     per_run, wanted = _per_run(store, names), (difference / 100, power / 100)
     plans = [
         _plan(found[split], competitions, seeds, wanted, per_run)
@@ -103,12 +112,17 @@ def command(groups: tuple[str, ...], difference: float, power: float, figure: st
     supposed = "" if measured.measured else ", supposing a correlation of 0.5; a second GROUP measures it"
     click.echo(f"THESE: smallest difference detected {QUESTIONS['these']}; runs vary by {within} points")
     click.echo(f"LIKE THESE: {QUESTIONS['like_these']}; true differences vary by {between} points{supposed}")
+    for remark in _remarks(found, splits):
+        click.echo(remark)
     _show_verdict(plans, measured, difference, power)
 
 
-def _tables(store: Store, groups: Sequence[str], figure: str) -> dict[str, list[pd.DataFrame]]:
-    """For each split, a frame of each group with the same competitions as rows, and a column per seed, in fractions."""
-    from grading.statistics.attempts import mean_percentile
+def _tables(store: Store, groups: Sequence[str], figure: str) -> tuple[dict[str, list[pd.DataFrame]], dict[str, str]]:
+    """For each split, a frame of each group with the same competitions as rows, and a column per seed, in fractions.
+
+    Second, the split of each competition.
+    """
+    from grading.statistics.counting import gives_shares, share_beaten
     from grading.statistics.series import latest_grades
     from tasks.report import leaderboards_of
 
@@ -120,15 +134,17 @@ def _tables(store: Store, groups: Sequence[str], figure: str) -> dict[str, list[
         splits |= dict(zip(grades["competition_id"], grades["complexity"], strict=True))
         values = grades["any_medal"].astype(float).tolist()
         if figure == "percentile":
-            boards, scores = leaderboards_of(grades), grades["score"].where(grades["valid_submission"])
-            pairs = zip(scores.astype(float), grades["competition_id"], strict=True)
-            values = [mean_percentile([score], 1, boards.get(name)) / 100 for score, name in pairs]
+            boards = leaderboards_of(grades)
+            values = [
+                share_beaten(row, points) if gives_shares(points := boards.get(row["competition_id"], ())) else math.nan
+                for row in grades.to_dict("records")
+            ]
         frames.append(grades.assign(value=values).pivot(index="competition_id", columns="seed", values="value"))
     names = {"all": sorted(splits), "low": sorted(name for name, split in splits.items() if split == "low")}
-    return {split: [frame.reindex(names[split]) for frame in frames] for split in SIZES}
+    return {split: [frame.reindex(names[split]) for frame in frames] for split in SIZES}, splits
 
 
-def _variances(tables: dict[str, list[pd.DataFrame]]) -> dict[str, Variances]:
+def _variances(tables: dict[str, list[pd.DataFrame]], figure: str) -> dict[str, Variances]:
     """The variances in the results of each split, or of all if a split does not tell them.
 
     Raises `UserError` if the results do not tell how much runs vary.
@@ -140,10 +156,26 @@ def _variances(tables: dict[str, list[pd.DataFrame]]) -> dict[str, Variances]:
     if math.isnan(everything.within):
         raise UserError("no competition has two graded runs, so how much runs vary is not known; name other groups")
     if everything.within == 0:
-        raise UserError("the runs of each competition are equal, so how much runs vary is not known; name other groups")
+        what, otherwise = _EQUAL[figure]
+        raise UserError(f"{what} of each competition's runs are equal, so how much runs vary is not known; {otherwise}")
     return {
         split: each if each.within > 0 and not math.isnan(each.between) else everything for split, each in found.items()
     }
+
+
+def _remarks(found: dict[str, Variances], splits: dict[str, str]) -> list[str]:
+    """What makes the figures doubtful: few competitions, those of no split of the benchmark, or none of Low."""
+    remarks, measured = [], found["all"].competitions
+    foreign = sorted(set(splits.values()) - {"low", "medium", "high"})
+    if measured < _FEW or foreign:
+        of = f" ({', '.join(foreign)})" if foreign else ""
+        words = (["rough"] if measured < _FEW else []) + (["not those of Low or All"] if foreign else [])
+        remarks.append(f"measured on {counted(measured, 'competition')}{of}: {', and '.join(words)}")
+    if found["low"] is found["all"]:
+        remarks.append(
+            f"the rows of {SIZES['low']} competitions (Low) take the variances of all: those of Low are unknown"
+        )
+    return remarks
 
 
 def _per_run(store: Store, groups: Sequence[str]) -> tuple[float, float]:
@@ -212,8 +244,8 @@ def _show_verdict(plans: Sequence[Plan], found: Variances, difference: float, po
     seeds = seeds_needed(found, difference / 100, most.competitions, power / 100)
     competitions = competitions_needed(found, difference / 100, most.seeds, power / 100)
     otherwise: dict[Question, str] = {
-        "these": f"{most.competitions} competitions take {seeds:,} seeds",
-        "like_these": f"{most.seeds} seeds take {competitions:,} competitions",
+        "these": _needs(f"{most.competitions} competitions", seeds, "seeds"),
+        "like_these": _needs(f"{most.seeds} seeds", competitions, "competitions"),
     }
     for question, words in QUESTIONS.items():
         enough = [plan for plan in plans if getattr(plan, f"detectable_{question}") <= difference]
@@ -222,3 +254,7 @@ def _show_verdict(plans: Sequence[Plan], found: Variances, difference: float, po
         result = found_by or f"none of these; {otherwise[question]}"
         points = "point" if difference == 1 else "points"
         click.echo(f"{difference:g} {points} {words}, with {power:g} % power: {result}")
+
+
+def _needs(given: str, needed: float, what: str) -> str:
+    return f"how many {what} {given} take is not known" if math.isnan(needed) else f"{given} take {needed:,} {what}"

@@ -1,4 +1,4 @@
-"""Types of options: percentages, and sizes, times and limits of runs, with or without a unit; see `common.units`."""
+"""Types of options: sizes, times and limits, with or without a unit, see `common.units`; and the numbers of `plan`."""
 
 from __future__ import annotations
 
@@ -33,18 +33,32 @@ def _gibibytes(value: object) -> int:
     return parse_size(f"{text}GiB" if text[-1:].isdigit() else text)
 
 
-def _percentage(value: object) -> float:
-    """A number above 0 and below 100."""
-    try:
-        number = float(str(value))
-    except ValueError:
-        number = 0.0
-    if not 0 < number < 100:
-        raise ValueError(f"{value!r} is not a number above 0 and below 100")
+def _difference(value: object) -> float:
+    """Points from 0.01, because nobody has the runs that detect less."""
+    number = _number(value)
+    if not 0.01 <= number < 100:
+        raise ValueError(f"{value} is not at least 0.01 and below 100 points")
     return number
 
 
-PERCENTAGE = Quantity("number", _percentage)
+def _power(value: object) -> float:
+    """Percent from 50. Less is hardly meant: a fraction was written instead."""
+    number = _number(value)
+    if not 50 <= number < 100:
+        hint = f"; did you mean {100 * number if 0.5 <= number < 1 else 80:g}?" if number < 50 else ""
+        raise ValueError(f"{value} is not at least 50 and below 100 percent{hint}")
+    return number
+
+
+def _number(value: object) -> float:
+    try:
+        return float(str(value))
+    except ValueError:
+        raise ValueError(f"{value!r} is no number; groups come first: mlebench plan GROUP --power 80") from None
+
+
+DIFFERENCE = Quantity("number", _difference)
+POWER = Quantity("number", _power)
 DURATION = Quantity("time", parse_duration)
 POSITIVE_DURATION = Quantity("time", parse_duration, zero=False)
 GIBIBYTES = Quantity("size", _gibibytes, zero=False)

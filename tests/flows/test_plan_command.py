@@ -99,7 +99,9 @@ def test_what_does_not_tell_how_much_runs_vary_is_refused(
     write_frame(store, "grades", "equal", pd.DataFrame(rows).assign(**facts("equal")))
     assert mlebench("plan", "equal", store=store) == 1
     (line,) = capsys.readouterr().err.splitlines()
-    assert "how much runs vary is not known; name other groups" in line
+    assert "how much runs vary is not known; " in line
+    assert line.endswith("name other groups")
+    assert ("the medals of each competition's runs are equal" in line) == (seeds == 2)
 
 
 def test_a_split_that_tells_nothing_takes_what_varies_in_all(
@@ -115,6 +117,34 @@ def test_a_split_that_tells_nothing_takes_what_varies_in_all(
     write_frame(store, "grades", "strong", grades.assign(complexity=low.map({True: "low", False: "high"})))
     assert mlebench("plan", "strong", "--json", store=store) == 0
     assert capsys.readouterr().out == before
+
+
+def test_what_makes_the_figures_doubtful_is_said(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
+    """A single demo competition tells nothing of how agents differ, nor of Low."""
+    rows = [{"competition_id": "diabetes", "seed": seed, "any_medal": seed > 0} for seed in range(3)]
+    write_frame(store, "grades", "demo", pd.DataFrame(rows).assign(**facts("demo") | {"complexity": "demo"}))
+    assert mlebench("plan", "demo", store=store) == 0
+    said = capsys.readouterr().out
+    assert "measured on 1 competition (demo): rough, and not those of Low or All" in said
+    assert "(Low) take the variances of all: those of Low are unknown" in said
+    assert "none of these; how many competitions 10 seeds take is not known" in said
+    assert "nan" not in said
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        (["--power", "0.8"], "0.8 is not at least 50 and below 100 percent; did you mean 80?"),
+        (["--power", "0.95"], "did you mean 95?"),
+        (["--difference", "1e-200"], "1e-200 is not at least 0.01 and below 100 points"),
+        (["--power", "group"], "'group' is no number; groups come first: mlebench plan GROUP --power 80"),
+    ],
+)
+def test_a_wrong_number_is_refused_with_what_is_meant(
+    store: Store, wrong: list[str], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert mlebench("plan", "group", *wrong, store=store) == 2
+    assert says in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("wrong", [["--difference", 0], ["--power", 100], ["--difference", "x"], ["--figure", "gold"]])
