@@ -12,7 +12,7 @@ import os
 import sys
 import traceback
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 from click.shell_completion import CompletionItem
@@ -109,9 +109,9 @@ class _Commands(click.Group):
         if ctx.resilient_parsing:
             return None, None, args  # a shell completes an unfinished command
         if not args[0].startswith("-"):
-            subcommands = [name for name in COMMANDS if name.startswith(f"{args[0]} ")]
-            hint = f" It is one of: {', '.join(subcommands)}." if subcommands else close_matches(args[0], COMMANDS)
-            ctx.fail(f"No such command {args[0]!r}.{hint}")
+            if subcommands := [name for name in COMMANDS if name.startswith(f"{args[0]} ")]:
+                _show_subcommands(ctx, args, subcommands)
+            ctx.fail(f"No such command {args[0]!r}.{close_matches(args[0], COMMANDS)}")
         return super().resolve_command(ctx, args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
@@ -132,6 +132,22 @@ class _Commands(click.Group):
         for section, commands in SECTIONS.items():
             with formatter.section(section):
                 formatter.write_dl([(name.ljust(width), text) for name, (_, text) in commands.items()])
+
+
+def _show_subcommands(ctx: click.Context, args: Sequence[str], names: Sequence[str]) -> NoReturn:
+    """End with the help of a word that two-word commands share, such as `agent`, or with the error about the second."""
+    word, *rest = args
+    if rest and rest[0] not in ctx.help_option_names:
+        wrong = " ".join([word, rest[0]])
+        ctx.fail(f"No such command {wrong!r}. There are {', '.join(names)}.")
+    formatter = ctx.make_formatter()
+    formatter.write_usage(f"{ctx.command_path} {word}", "COMMAND [OPTIONS] ...")
+    with formatter.section("Commands"):
+        formatter.write_dl([(name, COMMANDS[name][1]) for name in names])
+    formatter.write_paragraph()
+    formatter.write_text(f"`{ctx.command_path} {names[0]} --help` shows the options of a command.")
+    click.echo(formatter.getvalue().rstrip("\n"), err=not rest)
+    ctx.exit(0 if rest else 2)
 
 
 def _with_settings(command: click.Command) -> click.Command:

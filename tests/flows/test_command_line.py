@@ -124,13 +124,26 @@ def test_a_published_name_works_and_is_not_listed(name: str, capfd: pytest.Captu
 
 @pytest.mark.parametrize(
     ("typed", "hint"),
-    [("raport", "Did you mean report"), ("agent", "agent new, agent try"), ("frobnicate", ""), ("dev", "")],
+    [("raport", "Did you mean report"), ("agent knew", "agent new, agent try"), ("frobnicate", ""), ("dev", "")],
 )
 def test_only_near_names_are_suggested(typed: str, hint: str, capfd: pytest.CaptureFixture[str]) -> None:
-    code, _, err = said_by(capfd, typed)
+    code, _, err = said_by(capfd, *typed.split())
     assert code == 2
     assert hint in err
     assert ("mean" in err) == ("mean" in hint)
+
+
+@pytest.mark.parametrize(("arguments", "code"), [(["agent"], 2), (["agent", "--help"], 0), (["agent", "-h"], 0)])
+def test_the_first_word_of_two_shows_their_help(
+    arguments: list[str], code: int, capfd: pytest.CaptureFixture[str]
+) -> None:
+    found, out, err = said_by(capfd, *arguments)
+    assert found == code
+    assert [line.split()[:2] for line in (err if code else out).splitlines()[3:5]] == [
+        ["agent", "new"],
+        ["agent", "try"],
+    ]
+    assert not (out if code else err)
 
 
 class TestTables:

@@ -111,7 +111,7 @@ def test_settings_are_shown_with_their_source_and_secrets_are_not(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "says"), [(["reprot"], "Did you mean report"), (["agent"], "agent new, agent try")]
+    ("arguments", "says"), [(["reprot"], "Did you mean report"), (["agent", "knew"], "agent new, agent try")]
 )
 def test_unknown_commands_name_close_ones(capfd: pytest.CaptureFixture[str], arguments: list[str], says: str) -> None:
     assert says in output(capfd, *arguments, code=2)
