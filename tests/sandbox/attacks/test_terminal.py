@@ -80,11 +80,3 @@ def test_colours_of_our_own_tables_stay(monkeypatch: pytest.MonkeyPatch) -> None
     CleanStream(out).write("\x1b[1;31mred\x1b[0m\ttab\n")
     assert out.getvalue() == "\x1b[1;31mred\x1b[0m\ttab\n"
     assert clean("\x1b[31m") == "\\x1b[31m"
-
-
-@pytest.mark.parametrize("variable", [("NO_COLOR", "1"), ("TERM", "dumb")])
-def test_a_terminal_without_colours_gets_none(variable: tuple[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(*variable)
-    out = io.StringIO()
-    CleanStream(out).write("\x1b[1;31mred\x1b[0m\ttab\n")
-    assert out.getvalue() == "red\ttab\n"
