@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
@@ -10,12 +11,13 @@ import pandas as pd
 
 from common.cleaning import clean
 from grading.page.format import DASH, number, percent
+from grading.page.order import first_split
 from grading.page.results import Results
 from grading.page.sections import repeated_by_all
 from grading.page.view import Series, View
 from grading.statistics.attempts import best_of
-from grading.statistics.series import split_order
-from grading.statistics.usage import usage_by_run, usage_by_series
+from grading.statistics.series import SERIES, split_order
+from grading.statistics.usage import score_against_cost, usage_by_run, usage_by_series
 
 _MAX_ROWS = 100  # runs whose cost a lean page lists, the most expensive first
 
@@ -54,13 +56,20 @@ def best_scores(view: View, results: Results) -> dict[tuple[str, int], str]:
 
 def cost_tables(
     view: View, results: Results
-) -> tuple[list[tuple[Series, dict[Any, Any]]], list[dict[Any, Any]]] | None:
-    """Totals by series, and one row per run; None without a recorded call. Lean pages have the most expensive runs."""
+) -> tuple[list[tuple[Series, Mapping[Any, Any]]], list[dict[Any, Any]]] | None:
+    """Totals by series, with any medal and the Pareto front, and one row per run; None without a recorded call.
+
+    Lean pages have the most expensive runs.
+    """
     usage = results.usage
     if usage is None or usage.empty or results.grades.empty:
         return None
     by_series = usage_by_series(results.grades, usage, results.runs)
-    totals = [(view.series_of(row), row) for row in by_series.to_dict("records")]
+    rates = results.aggregate().rates
+    medals = rates[rates["rate"] == "any_medal"]
+    split = first_split(medals.to_dict("records"))
+    front = score_against_cost(medals[medals["split"] == split], by_series)[[*SERIES, "mean", "front"]]
+    totals = view.in_order(by_series.merge(front, on=SERIES, how="left").to_dict("records"))
     runs = []
     for row in usage_by_run(usage).to_dict("records"):
         texts: dict[Any, Any] = {n: clean(row[n]) for n in ("run_group", "run_id", "competition_id", "models")}
@@ -80,6 +89,15 @@ def money(value: float) -> str:
     if math.isnan(value):
         return DASH
     return f"${value:,.2f}" if value >= 1 or value == 0 else f"${value:.3g}"
+
+
+def amount(value: float) -> str:
+    """A number of medals for a dollar or an hour, with three significant digits.
+
+    >>> amount(0.1234), amount(1250.4), amount(float("nan"))
+    ('0.123', '1,250', '–')
+    """
+    return DASH if math.isnan(value) else f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
 
 
 def count(value: float) -> str:

@@ -25,11 +25,13 @@ def build_view(
     titles: Mapping[str, str] | None = None,
     facts: Facts | None = None,
     expected: Container[str] | None = None,
+    ranked: Sequence[tuple[str, ...]] = (),
 ) -> View:
     """The view of the tables `grades` and `runs`: the newest grade of each run, and runs without a grade.
 
     Competitions that are missing in `thresholds` use the thresholds in their grades. `facts` has complexity and
     category of competitions without a grade. With `expected`, other competitions are left out, but not their series.
+    Series stand in the order of `ranked` (run group, agent, edition), others after them.
     """
     graded = [_plain(row) for row in latest_grades(grades).to_dict("records")]
     by_run = {(row["run_group"], row["run_id"]): row for row in map(_plain, _records(runs))}
@@ -37,7 +39,7 @@ def build_view(
         (row["run_group"], row["run_id"]) for row in map(_plain, grades[["run_group", "run_id"]].to_dict("records"))
     }
     rows = graded + [{**run, "outcome": None} for key, run in by_run.items() if key not in seen]
-    series = _series(rows)
+    series = _series(rows, ranked)
     by_key = {(s.run_group, s.agent, s.edition): s for s in series}
 
     competitions = []
@@ -89,8 +91,10 @@ def _plain(row: Mapping[Any, Any]) -> dict[str, Any]:
     return {str(name): value(str(name), cell) for name, cell in row.items()}
 
 
-def _series(rows: Sequence[Mapping[str, Any]]) -> list[Series]:
-    keys = sorted({tuple(str(row[column]) for column in SERIES) for row in rows})
+def _series(rows: Sequence[Mapping[str, Any]], ranked: Sequence[tuple[str, ...]]) -> list[Series]:
+    places = {key: place for place, key in enumerate(ranked)}
+    found = {tuple(str(row[column]) for column in SERIES) for row in rows}
+    keys = sorted(found, key=lambda key: (places.get(key, len(places)), key))
     series = []
     for index, (run_group, agent, edition) in enumerate(keys):
         label = agent

@@ -77,13 +77,13 @@ def p_values(p: float, corrected: float) -> str:
     return chance(p) if p == corrected or math.isnan(corrected) else f"{chance(p)} ({chance(corrected)})"
 
 
-def span(low: float, high: float) -> str:
+def span(low: float, high: float, decimals: int = 1) -> str:
     """An interval of a fraction in percent; a dash if it is unknown.
 
     >>> span(0.0048, 0.85), span(float("nan"), float("nan"))
     ('0.5 to 85.0', '–')
     """
-    return DASH if math.isnan(low) else f"{percent(low)} to {percent(high)}"
+    return DASH if math.isnan(low) else f"{percent(low, decimals)} to {percent(high, decimals)}"
 
 
 def with_interval(rate: Mapping[Any, Any]) -> str:

@@ -47,4 +47,4 @@ def generalisation_section(view: View, results: Results) -> Generalisation | Non
     most = max((y for line in lines for _, y in line.points), default=1.0)
     x, y = steps(times, duration), scale(most, lambda value: f"{100 * value:g} %", 1.0)
     figure = draw(lines, x, y, label, "own-validation") if lines else None
-    return Generalisation([(view.series_of(row), row) for row in totals.to_dict("records")], figure)
+    return Generalisation(view.in_order(totals.to_dict("records")), figure)

@@ -20,6 +20,7 @@ from common.units import counted
 from grading.medals import medal_places
 from grading.page.attempts import money
 from grading.page.format import duration, percent
+from grading.page.order import first_split, full_size, splits_of
 from grading.page.view import Series, View
 from grading.statistics.seeds import mean
 from grading.statistics.series import BENCHMARK_SPLITS
@@ -154,25 +155,17 @@ def headline(view: View, rates: Sequence[Mapping[Any, Any]], told: Mapping[str, 
     """The figure of any medal.
 
     Args:
-        view: the competitions and series.
+        view: the competitions, and the series from the best to the worst.
         rates: rows of `Aggregate.rates` of any medal.
         told: `sizes` of splits, `percentiles` and `letters` by (series, split), `usage` by series.
     """
-    splits = list(dict.fromkeys(str(row["split"]) for row in rates))
-    if sum(split in BENCHMARK_SPLITS for split in splits) == 1 and "all" in splits:
-        splits.remove("all")  # it would repeat the only one
-    sizes = {"all": sum(told["sizes"].get(split, 0) for split in BENCHMARK_SPLITS), **told["sizes"]}
+    splits, chosen = splits_of(rates), first_split(rates)
     found: dict[int, dict[str, Estimate]] = {series.index: {} for series in view.series}
     for row in rates:
         key = view.series_of(row).index, str(row["split"])
         if key[1] in splits:
-            found[key[0]][key[1]] = _estimate(row, sizes.get(key[1]) or row["competitions"], told, key)
-    counts = {
-        split: sum(split in own and not math.isnan(own[split].mean) for own in found.values()) for split in splits
-    }
-    chosen = max(splits, key=lambda split: (counts[split], split == "all"), default="")
+            found[key[0]][key[1]] = _estimate(row, full_size(row, told["sizes"]), told, key)
     rows = [Row(s.label, s, found[s.index], _facts(view, s, told["usage"].get(s.index))) for s in view.series]
-    rows.sort(key=lambda row: _order(row, chosen))
     ends = [end for own in found.values() for one in own.values() for end in (one.mean, *one.wide, *one.near)]
     most = max((end for end in ends if not math.isnan(end)), default=1.0)
     top = next((step for step in (0.1, 0.2, 0.25, 0.4, 0.5, 0.6, 0.8) if most <= step), 1.0)
@@ -236,11 +229,6 @@ def _round(seconds: float) -> str:
 
 def _whole(dollars: float) -> str:
     return f"${dollars:,.0f}" if dollars >= 100 else money(dollars)
-
-
-def _order(row: Row, split: str) -> float:
-    value = row.estimates[split].mean if split in row.estimates else math.nan
-    return math.inf if math.isnan(value) else -value
 
 
 def _of(view: View, split: str) -> list[Any]:

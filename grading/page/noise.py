@@ -67,7 +67,7 @@ def noise_section(view: View, results: Results) -> Noise | None:
     shown.sort(key=lambda row: (row["competition_id"], row["run_group"], row["agent"], row["seed"]))
     unknown = sorted({(row["competition_id"], row["message"]) for row in rows if row["message"]})
     return Noise(
-        [(view.series_of(row), row) for row in medals_by_luck(noise).to_dict("records")],
+        view.in_order(medals_by_luck(noise).to_dict("records")),
         [(view.series_of(row), row) for row in shown],
         len(luck),
         unknown,

@@ -81,7 +81,11 @@ function rank(split) {
   if (!ranking.querySelector("[data-agent]")) return;
   ranking.dataset.split = split;
   for (const part of all("[data-split]", ranking)) part.classList.toggle("on", part.dataset.split === split);
-  const key = (row) => -(row.querySelector(`td[data-split="${CSS.escape(split)}"]`).dataset.v || -1);
+  // The best first, then rates of a part of the split, then those that are not known.
+  const key = (row) => {
+    const cell = row.querySelector(`td[data-split="${CSS.escape(split)}"]`);
+    return cell.dataset.v ? 2 * !!cell.querySelector(".partial") - cell.dataset.v : 4;
+  };
   const rows = [...ranking.tBodies[0].rows];
   rows.sort((a, b) => key(a) - key(b));
   ranking.tBodies[0].append(...rows);

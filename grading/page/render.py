@@ -22,7 +22,9 @@ from grading.page.headline import PUBLISHED_AT, PUBLISHED_ON, headline
 from grading.page.integrity import integrity_section
 from grading.page.noise import noise_section
 from grading.page.published import HEADER, published_rows
+from grading.page.ranks import ranks_section
 from grading.page.strip_plots import GUTTER, MEDAL_SCALE, medal_bands, medal_strip, score_strip
+from grading.statistics.differences import MIN_COMPETITIONS
 from grading.words import KIND_GLYPHS, KIND_WORDS
 
 if TYPE_CHECKING:
@@ -54,6 +56,7 @@ def render_page(results: Results, title: str = TITLE, generated_at: datetime | N
         "usage": {series.index: row for series, row in costs[0]} if costs else {},
     }
     rates = aggregate.rates[aggregate.rates["rate"] == "any_medal"].to_dict("records")
+    head = headline(view, rates, told)
     competitions = sections.by_difference(view)
     numbers = {id(result): number for number, result in enumerate(view.results)}
     listed = [r for r in view.results if r.failure and not r.late]
@@ -70,7 +73,8 @@ def render_page(results: Results, title: str = TITLE, generated_at: datetime | N
         statement=aggregate.statement(),
         covered=sections.covered(view, results, aggregate),
         gaps=sections.gaps(view, aggregate, results.unavailable),
-        head=headline(view, rates, told),
+        head=head,
+        ranks=ranks_section(view, results, head.chosen),
         one_agent=len(view.series) == 1,
         published_on=PUBLISHED_ON,
         published_at=PUBLISHED_AT,
@@ -125,6 +129,7 @@ def render_page(results: Results, title: str = TITLE, generated_at: datetime | N
         kind_words=KIND_WORDS,
         kind_glyphs=KIND_GLYPHS,
         kinds=list(KIND_WORDS),
+        min_competitions=MIN_COMPETITIONS,
     )
 
 
@@ -153,6 +158,7 @@ def _environment() -> Environment:
         result_title=fmt.result_title,
         money=attempts.money,
         count_of=attempts.count,
+        amount=attempts.amount,
         counted=counted,
         extract=lambda name, texts: texts[name],
     )

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 from grading.page.build import build_view
+from grading.page.order import best_first
 from grading.page.view import View
 from grading.statistics.aggregate import Aggregate, rates_of
 from grading.statistics.attempts import pass_at
@@ -118,7 +119,8 @@ class Results:
 
     @cached_property
     def view(self) -> View:
-        """The rows of these results as the page shows them, with cleaned text."""
+        """The rows of these results as the page shows them, with cleaned text, and the best agent first."""
+        rates = self.aggregate().rates
         return build_view(
             self.grades,
             self.runs,
@@ -127,6 +129,7 @@ class Results:
             titles=self.titles,
             facts=self.facts,
             expected=self.expected,
+            ranked=best_first(rates[rates["rate"] == "any_medal"].to_dict("records"), self.split_sizes),
         )
 
     @cached_property

@@ -91,7 +91,8 @@ def covered(view: View, results: Results, aggregate: Aggregate) -> list[tuple[Se
 def apart(view: View, results: Results, aggregate: Aggregate) -> dict[str, Any] | None:
     """Which series can be told apart, by split; None where no pair has a competition in common.
 
-    Keys: `letters` by series index and split, and `pairs` (split, outcome, better series, worse series, difference).
+    Keys: `letters` by series index and split, and `pairs` (split, outcome, better series, worse series, difference),
+    those of the split with the most competitions first.
     """
     by_split: dict[str, list[Cells]] = {}
     for cells in cells_of(results.grades, results.runs, results.counting):
@@ -104,7 +105,7 @@ def apart(view: View, results: Results, aggregate: Aggregate) -> dict[str, Any] 
     named: dict[tuple[int, str], str] = {}
     pairs = []
     widest = max(by_split, key=lambda split: max(len(cells.counted) for cells in by_split[split]), default=None)
-    for split, found in by_split.items():
+    for split, found in sorted(by_split.items(), key=lambda each: each[0] != widest):
         # From the best to the worst, so that the letter of the best group is the first one.
         chosen = sorted(found, key=lambda cells: -means[view.series_of(cells.series).index, cells.split])
         series = [view.series_of(cells.series) for cells in chosen]
@@ -139,7 +140,8 @@ def sensitive(view: View, results: Results) -> tuple[list[str], list[tuple[Serie
     rows: dict[tuple[int, str], dict[str, Any]] = {}
     for row in aggregate.to_dict("records"):
         rows.setdefault((view.series_of(row).index, str(row["variant"])), {})[str(row["split"])] = row
-    return splits, [(view.series[index], VARIANTS[variant], cells) for (index, variant), cells in rows.items()]
+    in_order = sorted(rows.items(), key=lambda each: each[0][0])
+    return splits, [(view.series[index], VARIANTS[variant], cells) for (index, variant), cells in in_order]
 
 
 def bounded(view: View, aggregate: Aggregate) -> list[tuple[Series, str, dict[Any, Any]]]:
@@ -176,7 +178,8 @@ def rates(view: View, aggregate: Aggregate) -> list[tuple[Series, str, dict[str,
         if repeated and row["split"] == "all":
             continue
         rows.setdefault((view.series_of(row).index, row["split"]), {})[row["rate"]] = row
-    return [(view.series[index], split, rates) for (index, split), rates in rows.items()]
+    in_order = sorted(rows.items(), key=lambda each: each[0][0])
+    return [(view.series[index], split, rates) for (index, split), rates in in_order]
 
 
 def percentiles(view: View, results: Results) -> dict[tuple[int, str], float]:

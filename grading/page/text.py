@@ -72,9 +72,13 @@ def render_markdown(results: Results, title: str = TITLE) -> str:
     """
     chosen, aggregate, view = results.chosen, results.aggregate(), results.view
     lines = [f"# {escape(title)}", "", "Rates in %, with 95 % intervals over other runs of these competitions.", ""]
+    lines += [
+        "“Other competitions” is the interval of any medal over other competitions like these, and other runs.",
+        "",
+    ]
     beaten = percentiles(view, results)
     lines += table(
-        ["Agent", "Split", "Competitions", "Seeds", *RATE_NAMES.values(), "Human percentile"],
+        ["Agent", "Split", "Competitions", "Seeds", *RATE_NAMES.values(), "Other competitions", "Human percentile"],
         [
             [
                 f"{series.agent} ({series.run_group}, {series.edition})",
@@ -82,6 +86,7 @@ def render_markdown(results: Results, title: str = TITLE) -> str:
                 str(values["any_medal"]["competitions"]),
                 str(values["any_medal"]["seeds"]),
                 *(Markdown(fmt.with_interval(values[name])) for name in RATE_NAMES),
+                fmt.span(values["any_medal"]["both_low"], values["any_medal"]["both_high"]),
                 fmt.DASH if (share := beaten.get((series.index, split))) is None else f"{share:.1f}",
             ]
             for series, split, values in rates(view, aggregate)

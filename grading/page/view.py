@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -132,6 +132,10 @@ class View:
     def series_of(self, row: Mapping[Any, Any]) -> Series:
         """The series of a row of a table. The row's texts do not have to be cleaned."""
         return self._by_key[tuple(clean(row[column]) for column in SERIES)]
+
+    def in_order(self, rows: Iterable[Mapping[Any, Any]]) -> list[tuple[Series, Mapping[Any, Any]]]:
+        """Rows of a table, each with its series, in the order of the series."""
+        return sorted(((self.series_of(row), row) for row in rows), key=lambda each: each[0].index)
 
     @cached_property
     def _by_key(self) -> dict[tuple[str, ...], Series]:

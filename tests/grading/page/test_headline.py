@@ -31,6 +31,11 @@ def test_the_best_agent_comes_first_and_one_without_a_rate_last() -> None:
     assert shown(page(grades, None)) == ["c", "b", "a"]
 
 
+def test_rates_of_a_part_of_the_split_come_after_those_of_the_whole() -> None:
+    grades = pd.DataFrame([*of("few", [0.95, 0.95]), *of("whole", [0.95, 0.1, 0.1]), *of("best", [0.95, 0.95, 0.1])])
+    assert shown(page(grades, None, split_sizes={"demo": 3})) == ["best", "whole", "few"]
+
+
 def test_agents_are_numbered_only_if_their_conditions_are_alike() -> None:
     grades, runs = many(2)
     assert 'class="paper headline ranked"' in page(grades, runs)

@@ -20,6 +20,7 @@ from tests.grading.page.pages import (
     SNAPSHOTS,
     THRESHOLDS,
     USAGE,
+    calls,
     graded,
     markdown,
     page,
@@ -163,7 +164,7 @@ def test_human_percentiles_are_shown_where_known() -> None:
     points = [1 - step / 20 for step in range(21)]
     text = words(page(percentiles={"cactus": points}))
     assert "human percentile 95" in text or "95" in text.split("All submissions")[-1]
-    assert re.search(r"Any medal Human percentile baseline Demo .* 85\.0 ", text), "of 95 and 75"
+    assert re.search(r"Any medal Other competitions Human percentile baseline Demo .* 85\.0 ", text), "of 95 and 75"
     assert "Human percentile baseline" not in words(page())
 
 
@@ -190,6 +191,16 @@ def test_cost_is_told_by_run_and_by_medal() -> None:
     assert "2 of 4 3 3,000,000 15,000 $6.00 $3.00 1,507,500 $2.00 1,005,000" in text
     assert "cactus g 1 model-a 2 2,000,000 10,000 $2.00" in text
     assert 'id="cost"' not in page()
+
+
+def test_medals_for_money_and_time_are_told_with_their_intervals_and_the_pareto_front() -> None:
+    rows = [graded("cactus", s, score, agent=agent) for agent, score in (("a", 0.95), ("b", 0.6)) for s in (1, 2)]
+    runs = [ran("cactus", s, agent=agent) for agent in ("a", "b") for s in (1, 2)]
+    spent = pd.concat([calls(("cactus", 1, 2.0), ("cactus", 2, 2.0), agent=agent) for agent in ("a", "b")])
+    section = page(pd.DataFrame(rows), pd.DataFrame(runs), usage=spent).split('<section id="cost"')[1]
+    text = words(section.split("</section>")[0])
+    assert re.search(r"a 100\.0 \$2\.00 0\.5 ?0\.0606 to 1\.81 60 ?7\.27 to 217 yes", text)
+    assert re.search(r"b 0\.0 \$2\.00 0 ?0 to \S+ 0 ?0 to \S+ –", text)
 
 
 def test_all_does_not_repeat_the_only_split_that_was_run() -> None:

@@ -70,6 +70,32 @@ def test_agents_that_cannot_be_told_apart_share_a_letter() -> None:
     assert "cannot be told apart" not in words(page(*many(2))), "four competitions tell nothing"
 
 
+def test_the_order_of_agents_is_said_with_its_uncertainty_and_holds_in_all_tables() -> None:
+    """agent-1 has all medals, agent-0 every other, agent-2 none."""
+    points = [1 - n / 20 for n in range(21)]
+    medals = {"agent-1": (0.95, 0.95), "agent-0": (0.95, 0.6), "agent-2": (0.6, 0.6)}
+    grades = pd.DataFrame(
+        [
+            graded(f"c-{c}", s, scores[s], agent=agent, thresholds=HIGHER, complexity="low")
+            for agent, scores in medals.items()
+            for c in range(6)
+            for s in (0, 1)
+        ]
+    )
+    html = page(grades, None, percentiles={f"c-{c}": points for c in range(6)})
+    ranks = html.split('id="ranks"')[1].split("</table>")[0]
+    rows = [words(f"<tr>{row}") for row in ranks.split("<tr>")[2:]]
+    assert rows == [
+        "agent-1 1 1 to 1 1.00 95.0 [95.0, 95.0]",
+        "agent-0 2 2 to 2 1.00 77.5 [60.0, 95.0]",
+        "agent-2 3 3 to 3 – 60.0 [60.0, 60.0]",
+    ]
+    for part in ("outcomes", "attempts", "sensitivity", "published", "conditions"):
+        names = re.findall(r"agent-\d", html.split(f'id="{part}"')[1].split("</table>")[0])
+        assert list(dict.fromkeys(names)) == list(medals), part
+    assert 'id="ranks"' not in page(grades[grades["competition_id"] != "c-0"], None), "five competitions tell nothing"
+
+
 def test_what_is_missing_is_bounded_by_all_of_it_failing_and_earning_a_medal() -> None:
     rows = [graded("cactus", s, 0.95) for s in (1, 2)] + [graded("diabetes", 1, 0.15)]
     rows.append(graded("diabetes", 2, None, outcome="failed"))
@@ -141,7 +167,7 @@ def test_the_human_percentile_stands_beside_medals() -> None:
     points = [1 - n / 20 for n in range(21)]
     results = Results(*many(2), percentiles={f"competition-{c}": points for c in range(4)})
     assert re.search(r"agent-1 ?4 competitions × 3 seeds.* 33\.3\S+ 72 ", words(render_page(results)))
-    assert "| Any medal | Human percentile |" in render_markdown(results)
+    assert "| Any medal | Other competitions | Human percentile |" in render_markdown(results)
     assert "| 71.7 |" in render_markdown(results)
 
 
