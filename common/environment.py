@@ -41,17 +41,22 @@ def settle(environment: MutableMapping[str, str] = os.environ) -> None:
     """Rewrite the variables. Idempotent.
 
     - Values lose blanks, line ends and quotes around them, which secrets and env files have. Empty variables are unset,
-      except those in which emptiness says something.
+      except those in which emptiness says something; that of the store must not be empty.
     - Each kind of proxy is named in full, in lower and upper case; ALL_PROXY counts for the kinds that are not named.
     - With a proxy, NO_PROXY has this machine, and nothing that a library cannot read: our own servers are here.
     - A bundle of certificates that is named for one library counts for all.
 
-    Raises `UsageError` for a proxy that the libraries cannot use, and for a bundle that cannot be read.
+    Raises `UsageError` for an empty store, a proxy that the libraries cannot use, and a bundle that cannot be read.
     """
     for name in list(environment):
         if name.startswith(_PREFIXES) or name.lower() in _PROXIES or name in _CERTIFICATES:
             if (value := bare(environment[name])) or name in _MAY_BE_EMPTY:
                 environment[name] = value
+            elif name == "MLEBENCH_STORE":  # with the default, nobody would know where the results are
+                raise UsageError(
+                    "MLEBENCH_STORE is empty; name a directory or s3://bucket/prefix, or unset it for the default "
+                    "~/.local/share/mlebench"
+                )
             else:
                 del environment[name]
     _settle_proxies(environment)

@@ -44,6 +44,7 @@ def command(run_group: str | None, storage: StoreOptions) -> None:
     lines = _lines_of_runs(rows) if run_group else _lines_of_groups(rows)
     show_table(lines[0], lines[1:])
     if run_group is None:
+        click.echo(f"in {store.root}")
         show_other_code(store)
 
 

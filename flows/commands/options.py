@@ -12,6 +12,7 @@ from typing import Annotated, Any, ClassVar, Self, TypeVar, get_type_hints
 
 import click
 
+from common.environment import bare
 from common.errors import UsageError, UserError
 from common.texts import read_text
 from competitions import registry
@@ -212,7 +213,8 @@ class StoreOptions:
         option(
             "--store",
             metavar="URL",
-            help="Root of the store: a directory, or s3://bucket/prefix. Default: MLEBENCH_STORE.",
+            help="Root of the store: a directory, or s3://bucket/prefix. Default: MLEBENCH_STORE, or else "
+            "~/.local/share/mlebench.",
         ),
     ] = None
     data_dir: Annotated[
@@ -239,6 +241,8 @@ class StoreOptions:
 
         if self.store and self.data_dir:
             raise click.UsageError("--store and --data-dir are alternatives; give one of them")
+        if self.store is not None and not bare(self.store):
+            raise click.UsageError("--store is empty; give it a directory or s3://bucket/prefix")
         store = open_store(self.store or (str(self.data_dir) if self.data_dir else None))
         if not new:
             store.require_there()

@@ -13,7 +13,7 @@ import requests
 from websockets.proxy import parse_proxy
 
 from common.environment import settle
-from common.errors import UserError
+from common.errors import UsageError, UserError
 
 PROXY = "http://proxy:3128"
 
@@ -37,6 +37,12 @@ def test_values_lose_what_secrets_and_env_files_have_around_them() -> None:
     given |= {"PREFECT_API_AUTH_STRING": "", "MLEBENCH_RAW_DIR": " ", "AWS_ENDPOINT_URL": '""'}
     expected = {"MLEBENCH_STORE": "s3://bucket", "AWS_SECRET_ACCESS_KEY": "abc", "KAGGLE_KEY": "k", "HOME": " x "}
     assert settled(**given) == expected
+
+
+@pytest.mark.parametrize("empty", ["", " ", "''\n"])
+def test_the_store_must_not_be_empty(empty: str) -> None:
+    with pytest.raises(UsageError, match="MLEBENCH_STORE is empty; name a directory"):
+        settled(MLEBENCH_STORE=empty)
 
 
 @pytest.mark.parametrize("name", ["HTTP_PROXY", "http_proxy"])

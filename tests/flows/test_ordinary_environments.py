@@ -219,5 +219,9 @@ def test_a_store_that_does_not_exist_is_not_created_by_commands_that_read(home: 
     shutil.copytree(ROOT / "docs", home / "store" / "anything")
     assert run(home, "du", MLEBENCH_STORE=f" '{home / 'store'}'\n").returncode == 0
     assert "no runs in" in run(home, "ls", MLEBENCH_STORE=f"{home / 'store'}\r\n").stderr
+    assert "MLEBENCH_STORE is empty" in one_line(run(home, "ls", MLEBENCH_STORE="''"))
+    assert "MLEBENCH_STORE is empty" in one_line(run(home, "prepare", "-c", "diabetes", MLEBENCH_STORE=""))
+    assert "--store is empty" in one_line(run(home, "ls", "--store", ""))
+    assert not (home / ".local" / "share" / "mlebench").exists()
     assert "is neither a directory nor a URL" in run(home, "ls", MLEBENCH_STORE="s3://bucket\n/x").stderr
     assert "write s3://bucket" in run(home, "ls", MLEBENCH_STORE="s3:/bucket").stderr
