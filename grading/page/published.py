@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from common.cleaning import clean
+from common.markdown import Markdown, escape, table
 from common.units import counted
 from grading.conditions import deviations, unlike, unlike_grades
 from grading.page.format import DASH
@@ -16,8 +17,9 @@ from grading.page.results import Results
 from grading.page.sections import covered
 from grading.page.view import Series, View
 from grading.statistics.counting import cells_of
-from grading.statistics.experiment import experiment
-from grading.statistics.series import BENCHMARK_SPLITS, by_series
+from grading.statistics.experiment import experiment, ungraded
+from grading.statistics.leakage import leaks_found
+from grading.statistics.series import BENCHMARK_SPLITS, SERIES, by_series, runs_of
 
 HEADER = ["Agent", "LLMs", "Low", "Medium", "High", "All", "Hours", "Date", "Known leakage", "Leaky competitions"]
 """The columns of the published table, and how many of the competitions have known leaks."""
@@ -39,14 +41,17 @@ class PublishedRows:
         """The rows as a table in Markdown. Footnotes mark unlike conditions, and name the competitions of a rate."""
         mark = " [^1]" if self.unlike else ""
         notes = {series: f"[^{number}]" for number, series in enumerate(dict(self.covers), start=2)}
-        texts = [[cell.replace("|", "\\|") for cell in row] for _, row in self.rows]
-        marks = [f"{mark} {notes[series]}" if series in notes else mark for series, _ in self.rows]
-        cells = [[f"{row[0]}{marked}", *row[1:]] for row, marked in zip(texts, marks, strict=True)]
-        lines = ["| " + " | ".join(each) + " |" for each in (HEADER, ["---"] * len(HEADER), *cells)]
-        note = f"\n\n[^1]: Not ranked: the conditions differ in {', '.join(self.unlike)}." if self.unlike else ""
+        cells = []
+        for series, (agent, models, *figures) in self.rows:
+            marks = Markdown(f"{mark} {notes[series]}" if series in notes else mark)
+            cells.append([Markdown("{}{}").format(agent, marks), models, *map(Markdown, figures)])
+        lines: list[str] = [*table(HEADER, cells)]
+        if self.unlike:
+            lines += ["", f"[^1]: Not ranked: the conditions differ in {escape(', '.join(self.unlike))}."]
         for series, marked in notes.items():
-            note += f"\n\n{marked}: Not all competitions: {'; '.join(text for s, text in self.covers if s == series)}."
-        return "\n".join(lines) + note
+            texts = "; ".join(text for each, text in self.covers if each == series)
+            lines += ["", f"{marked}: Not all competitions: {escape(texts)}."]
+        return "\n".join(map(str, lines))
 
 
 def published_rows(view: View, results: Results) -> PublishedRows:
@@ -58,7 +63,7 @@ def published_rows(view: View, results: Results) -> PublishedRows:
     models = _models(results)
     rows, away, ran, counts = [], [], set(), set()
     for series in view.series:
-        runs = _of(series, results.runs)
+        runs = _runs_of(series, results.runs)
         found = splits.get(series.index, {})
         sizes = {**results.split_sizes, "all": sum(results.split_sizes.get(name, 0) for name in BENCHMARK_SPLITS)}
         cells = [_rate(found.get(split), sizes.get(split, 0)) for split in BENCHMARK_SPLITS]
@@ -73,11 +78,11 @@ def published_rows(view: View, results: Results) -> PublishedRows:
         seeds = {split: each["num_seeds"] for split, each in found.items() if split != "all"}
         counts.add(frozenset(seeds.items()))
         covers_of_series = [text for each, text in covers if each == series]
-        ungraded = sum(each["padded"] + each["failed"] for split, each in found.items() if split != "all")
-        padded = [f"counted as failures: {counted(ungraded, 'run')} without a grade"] * (ungraded > 0)
+        failures = ungraded(found)
+        padded = [f"counted as failures: {counted(failures, 'run')} without a grade"] * (failures > 0)
         own_deviations = deviations(runs, min(seeds.values(), default=0), series.edition)
         away.append((series, covers_of_series + own_deviations + padded))
-    different = unlike([_of(series, results.runs) for series in view.series])
+    different = unlike([_runs_of(series, results.runs) for series in view.series])
     different += unlike_grades([part for _, part in by_series(results.grades)] if len(results.grades) else [])
     different += ["competitions"] * (len(ran) > 1)
     different += ["number of counted seeds"] * (len(counts) > 1 and len(ran) == 1)
@@ -103,10 +108,9 @@ def _repeats(splits: Mapping[str, Mapping[str, Any]]) -> bool:
     return sum(split in splits for split in BENCHMARK_SPLITS) < 2
 
 
-def _of(series: Series, runs: pd.DataFrame | None) -> pd.DataFrame:
-    if runs is None or runs.empty:
-        return pd.DataFrame()
-    return runs[(runs["run_group"] == series.run_group) & (runs["agent"] == series.agent)]
+def _runs_of(series: Series, runs: pd.DataFrame | None) -> pd.DataFrame:
+    found = runs_of({name: getattr(series, name) for name in SERIES}, runs)
+    return pd.DataFrame() if found is None else found
 
 
 def _rate(split: Mapping[str, Any] | None, full: int) -> str:
@@ -121,15 +125,11 @@ def _rate(split: Mapping[str, Any] | None, full: int) -> str:
 
 def _leakage(series: Series, results: Results) -> str:
     """Whether the agent used leaks, as far as the integrity checks of its group found."""
-    examined, found = (results.examined.get(name) for name in ("examinations", "violations"))
-    if examined is None or examined.empty:
+    examinations, violations = (results.examined.get(name) for name in ("examinations", "violations"))
+    leaks = leaks_found(examinations, violations, series.run_group, series.agent)
+    if leaks is None:
         return "not examined"
-    if "violations" not in set(examined[examined["run_group"] == series.run_group]["stage"]):
-        return "not examined"
-    if found is None or found.empty:
-        return "none found"
-    own = found[(found["run_group"] == series.run_group) & (found["agent"] == series.agent) & (found["rule"] == "leak")]
-    return f"found in {counted(own['run_id'].nunique(), 'run')}" if len(own) else "none found"
+    return f"found in {counted(leaks['run_id'].nunique(), 'run')}" if len(leaks) else "none found"
 
 
 def _models(results: Results) -> dict[tuple[str, str], str]:

@@ -77,6 +77,16 @@ def benchmark_splits(listed: Mapping[str, Sequence[str]], ran: Sequence[str]) ->
     return found
 
 
+def ungraded(splits: Mapping[str, Mapping[str, Any]]) -> int:
+    """How many runs without a grade count as failures in the figures of an experiment.
+
+    The competitions of "all" are those of the benchmark's splits, but it may count more seeds than each of them.
+    """
+    found = {split: each["padded"] + each["failed"] for split, each in splits.items()}
+    benchmark = sum(found.pop(split, 0) for split in BENCHMARK_SPLITS)
+    return int(max(benchmark, found.pop("all", 0)) + sum(found.values()))
+
+
 def _attempts(table: pd.DataFrame, run_groups: Sequence[str]) -> dict[str, list[dict[Any, Any]]]:
     """The attempts at each competition, in the order in which they are its seeds."""
     rank = {group: place for place, group in enumerate(run_groups)}
@@ -100,4 +110,5 @@ def _rate(
 def _value(attempts: Sequence[Mapping[Any, Any]], seed: int, rate: str) -> float:
     if seed >= len(attempts) or attempts[seed]["outcome"] == "failed":
         return 0.0
-    return float(bool(attempts[seed][rate]))
+    value = attempts[seed][rate]
+    return float(pd.notna(value) and bool(value))

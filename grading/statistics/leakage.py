@@ -68,6 +68,20 @@ def stratified_difference(
     return Stratified(difference, interval, float(2 * stdtr(degrees, -abs(difference) / error)), ones, zeros)
 
 
+def leaks_found(
+    examinations: pd.DataFrame | None, violations: pd.DataFrame | None, run_group: str, agent: str
+) -> pd.DataFrame | None:
+    """The findings that runs of an agent used known leaks; None if the runs of the group were not examined for them."""
+    if examinations is None or examinations.empty:
+        return None
+    if "violations" not in set(examinations[examinations["run_group"] == run_group]["stage"]):
+        return None
+    if violations is None or violations.empty:
+        return pd.DataFrame(columns=["run_id", "competition_id"])
+    own = (violations["run_group"] == run_group) & (violations["agent"] == agent)
+    return violations[own & (violations["rule"] == "leak")]
+
+
 def leaky_against_others(found: pd.DataFrame, leaking: Mapping[str, Collection[str]]) -> pd.DataFrame:
     """One row per series and measure: competitions with known leaks minus the others, within complexity splits.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -69,6 +69,15 @@ def by_series(grades: pd.DataFrame) -> Iterator[tuple[dict[str, str], pd.DataFra
         return
     for key, group in grades.groupby(SERIES, sort=True, dropna=False):
         yield dict(zip(SERIES, cast("tuple[str, ...]", key), strict=True)), group
+
+
+def runs_of(series: Mapping[str, str], runs: pd.DataFrame | None) -> pd.DataFrame | None:
+    """The runs of a series: those of its edition, or all of the group if it has none, as in a regraded group."""
+    if runs is None or runs.empty:
+        return None
+    own = runs[(runs["run_group"] == series["run_group"]) & (runs["agent"] == series["agent"])]
+    same = own[own["edition"] == series["edition"]] if "edition" in own else own
+    return own if same.empty else same
 
 
 def by_split(table: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:

@@ -86,3 +86,24 @@ def test_the_published_row_says_whether_an_agent_used_leaks() -> None:
     assert leakage(examinations=examined) == ["none found"] * 2
     assert leakage(examinations=examined.assign(stage="plagiarism")) == ["not examined"] * 2
     assert leakage() == ["not examined"] * 2
+
+
+def test_names_in_the_published_row_have_no_markup() -> None:
+    agent = "a\\|b ![p](http://evil.example/p.png) <img src=x>"
+    shown = Results(
+        pd.DataFrame([graded("cactus", 1, 0.95, agent=agent)]), pd.DataFrame([ran("cactus", 1, agent=agent)])
+    )
+    text = published_rows(shown.view, shown).markdown()
+    assert type(text) is str, "a template escapes it"
+    assert r"| a\\\|b `![p](http://evil.example/p.png)` &lt;img src=x&gt; " in text
+    assert "<img" not in render_page(shown).split('<pre class="paste">')[1].split("</pre>")[0]
+    assert "&amp;lt;img src=x" in render_page(shown)
+
+
+def test_the_published_row_has_the_conditions_of_its_edition() -> None:
+    grades = pd.DataFrame([graded("cactus", 1, 0.95, edition=edition) for edition in ("v1", "v2")])
+    runs = pd.DataFrame([ran("cactus", 1, edition="v1"), {**ran("cactus", 1, edition="v2"), "run_id": "second"}])
+    runs["time_limit_seconds"] = [3600.0, 7200.0]
+    shown = Results(grades, runs)
+    hours = {series.edition: cells[HEADER.index("Hours")] for series, cells in published_rows(shown.view, shown).rows}
+    assert hours == {"v1": "1", "v2": "2"}

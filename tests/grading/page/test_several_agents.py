@@ -117,7 +117,7 @@ def test_the_published_row_is_ready_to_paste() -> None:
     columns = "Agent | LLMs | Low | Medium | High | All | Hours | Date | Known leakage | Leaky competitions"
     assert pasted.startswith(f"| {columns} |")
     assert (
-        "| agent-1 [^1] | – | 33.33 ± 8.33 | – | – | – | 24 | 2026-01-01 | not examined | 1 of 4 competitions |"
+        r"| agent\-1 [^1] | – | 33.33 ± 8.33 | – | – | – | 24 | 2026-01-01 | not examined | 1 of 4 competitions |"
         in pasted
     )
 
@@ -135,7 +135,7 @@ def test_agents_with_other_competitions_or_seeds_are_not_ranked() -> None:
     assert "unlike conditions: number of counted seeds." in words(page(*kept))
     assert "unlike conditions: what is not known of imported results." in words(page(grades, None))
     namesakes = page(*(table.assign(agent="same") for table in (grades, runs))).split('<pre class="paste">')[1]
-    assert "| same · group-0 |" in namesakes
+    assert r"| same · group\-0 |" in namesakes
     assert "| same · group-1 |" in namesakes
 
 
