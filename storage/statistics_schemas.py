@@ -197,7 +197,7 @@ STATISTICS: dict[Statistics, TableSchema] = {
         (
             *_SERIES,
             Column("runs", "int64", "Graded runs."),
-            Column("runs_with_usage", "int64", "Runs that asked a model, graded or not; the figures below are theirs."),
+            Column("runs_with_usage", "int64", "Runs that asked a model, graded or not; tokens and costs are theirs."),
             Column("medals", "int64", "Medals won."),
             *_SPENT,
             Column("cost_per_run", "float64", "Cost of a run that asked a model.", "USD"),

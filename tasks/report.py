@@ -94,8 +94,7 @@ def write_aggregates(
     tables["aggregates/over_time"] = over_time(grades, snapshots, runs, counting)
     counted_grades, counted_usage = (counting.chosen(table) for table in (grades, usage))
     tables["aggregates/usage_by_run"] = usage_by_run(counted_usage)
-    used = usage_by_series(counted_grades, counted_usage, counting.chosen(runs)) if len(usage) else usage
-    tables["aggregates/usage"] = used
+    tables["aggregates/usage"] = usage_by_series(counted_grades, counted_usage, counting.chosen(runs))
     for name, table in tables.items():
         if name in _RATES_PARTS and "seed" in table:  # a run without a seed is identified by its name
             seeds = table["seed"].astype(object)

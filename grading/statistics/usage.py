@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from grading.statistics.seeds import Interval
-from grading.statistics.series import SERIES, by_series, latest_grades
+from grading.statistics.series import SERIES, by_series, latest_grades, runs_of
 
 _SUMS = ("input_tokens", "output_tokens", "cost_usd", "latency_seconds")
 _RUN_COLUMNS = ["run_group", "run_id", "competition_id", "seed", "models", "calls", *_SUMS]
@@ -55,6 +55,7 @@ def _unpriced(rows: pd.DataFrame) -> pd.Series:
 def usage_by_series(grades: pd.DataFrame, usage: pd.DataFrame, runs: pd.DataFrame | None = None) -> pd.DataFrame:
     """One row per series: totals over its runs, graded or not, and costs and tokens per run and per medal.
 
+    Tokens and costs of a series that called no model through the gateway are NaN, since it may have called others.
     Per-run figures are means over the runs that called a model. Per-medal figures divide the total by the number of
     medals; they are NaN without a medal. Costs are NaN if the cost of any run is NaN. `medals_per_dollar` and
     `medals_per_hour` have the intervals of `per_unit`; hours are those of all runs, and NaN if the duration of one is
@@ -76,8 +77,6 @@ def usage_by_series(grades: pd.DataFrame, usage: pd.DataFrame, runs: pd.DataFram
         # Requests of runs that no table has are those of the only agent.
         alone = len(agents[series["run_group"]]) == 1 and (runs is None or runs.empty)
         used = requests if alone else requests[requests["run_id"].isin(known)]
-        if used.empty:
-            continue
         sums = _sums(used)
         tokens = sums["input_tokens"] + sums["output_tokens"]
         medals = int(group["any_medal"].sum())
@@ -93,8 +92,8 @@ def usage_by_series(grades: pd.DataFrame, usage: pd.DataFrame, runs: pd.DataFram
                 "medals": medals,
                 "calls": int(used["calls"].sum()),
                 **sums,
-                "cost_per_run": sums["cost_usd"] / len(used),
-                "tokens_per_run": tokens / len(used),
+                "cost_per_run": sums["cost_usd"] / len(used) if len(used) else math.nan,
+                "tokens_per_run": tokens / len(used) if len(used) else math.nan,
                 "cost_per_medal": sums["cost_usd"] / medals if medals else math.nan,
                 "tokens_per_medal": tokens / medals if medals else math.nan,
                 "hours": float(elapsed.sum(skipna=False)),
@@ -108,11 +107,9 @@ def usage_by_series(grades: pd.DataFrame, usage: pd.DataFrame, runs: pd.DataFram
 def _runs(series: Mapping[str, str], group: pd.DataFrame, runs: pd.DataFrame | None) -> pd.DataFrame:
     """Run, competition and duration of each run of a series: those in the table of runs, and the graded ones."""
     graded = group[["run_id", "competition_id"]].assign(duration_seconds=math.nan)
-    if runs is None or runs.empty or "duration_seconds" not in runs:
+    own = runs_of(series, runs)
+    if own is None or "duration_seconds" not in own:
         return graded
-    own = runs[(runs["run_group"] == series["run_group"]) & (runs["agent"] == series["agent"])]
-    same = own[own["edition"] == series["edition"]] if "edition" in own else own
-    own = own if same.empty else same
     found = own[["run_id", "competition_id", "duration_seconds"]].astype({"duration_seconds": float})
     missing = graded[~graded["run_id"].isin(set(found["run_id"]))]
     return pd.concat([found, missing], ignore_index=True) if len(missing) else found
@@ -140,8 +137,17 @@ def per_unit(medals: Sequence[float], spent: Sequence[float], runs: int, level: 
     The interval is the gamma interval of a rate (Fay and Feuer 1997, Confidence intervals for directly standardized
     rates) for the variance of a ratio of sums over competitions (Cochran 1977, section 6.3), and at least that of as
     many independent runs. It is not below 0, and has an upper end without a medal, too. NaN if nothing was spent, or an
-    amount is not known.
+    amount is not known or absurd.
     """
+    unknown = PerUnit(math.nan, Interval(math.nan, math.nan))
+    try:
+        found = _per_unit(medals, spent, runs, level)
+    except (OverflowError, ZeroDivisionError):  # amounts whose sum or square no float holds
+        return unknown
+    return found if all(map(math.isfinite, (found.rate, found.interval.low, found.interval.high))) else unknown
+
+
+def _per_unit(medals: Sequence[float], spent: Sequence[float], runs: int, level: float) -> PerUnit:
     total, amount = math.fsum(medals), math.fsum(spent)
     if not (amount > 0 and math.isfinite(amount)):
         return PerUnit(math.nan, Interval(math.nan, math.nan))

@@ -72,6 +72,25 @@ def test_what_costs_nothing_or_something_unknown_has_no_rate(cost: list[float]) 
     assert math.isnan(found.interval.high)
 
 
+@pytest.mark.parametrize(
+    ("medals", "cost"),
+    [([1.0], [1e-300]), ([0.0, 0.0], [1e308, 1e308]), ([1.0, 1.0], [1e160, 1e160]), ([1.0], [1e-320])],
+)
+def test_what_costs_more_or_less_than_floats_hold_has_no_rate(medals: list[float], cost: list[float]) -> None:
+    found = per_unit(medals, cost, 4)
+    assert all(map(math.isnan, (found.rate, found.interval.low, found.interval.high)))
+
+
+def test_a_group_without_requests_has_hours_and_no_costs() -> None:
+    grades = pd.DataFrame([grade("a", 0, "gold"), grade("a", 0, agent="other")])
+    runs = pd.DataFrame([ran("a", 0, 2), ran("a", 0, 5, "other")])
+    for usage in (pd.DataFrame(), pd.DataFrame([spent("a", 0, 9.0, "other")])):
+        row = next(iter(usage_by_series(grades, usage, runs).to_dict("records")))
+        assert (row["medals_per_hour"], row["hours"], row["calls"], row["runs_with_usage"]) == (0.5, 2.0, 0, 0)
+        unknown = ("cost_usd", "cost_per_run", "tokens_per_run", "cost_per_medal", "medals_per_dollar")
+        assert all(math.isnan(row[name]) for name in unknown), "it may have asked a model past the gateway"
+
+
 def test_the_front_has_what_nothing_cheaper_beats() -> None:
     points = [(1.0, 0.5), (1.0, 0.4), (2.0, 0.5), (3.0, 0.9), (3.0, 0.9), (0.5, 0.1), (math.nan, 1.0), (9.0, math.nan)]
     assert pareto_front(points) == [True, False, False, True, True, True, False, False]
