@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from common.units import counted, size
+from grading.statistics.leakage import leaks_found
 from storage.runs.records import RunRecord
 from storage.store import Store
 from storage.tables import read_table
@@ -23,6 +23,21 @@ NAMES = {
     "source-code": "Source code",
 }
 """The facts, by the names that `mlebench export --fact` takes."""
+_YES_OR_NO = ("feedback", "leakage", "source-code")
+"""Facts of which the submission shows a mark: what is stated must be clearly yes or no."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """What the records say about a fact."""
+
+    text: str | None
+    missing: str = ""
+    """Why there is no text, and how to say it."""
+    answer: bool | None = None
+    """Whether the text means yes or no, for a fact that is one of these."""
+    from_runs: bool = True
+    """Whether it is not known if a result has no record of its run."""
 
 
 @dataclass(frozen=True)
@@ -30,10 +45,8 @@ class Fact:
     """A fact about a submission. What the records do not say is asked for, and never guessed."""
 
     name: str
-    recorded: str | None
+    record: Record
     stated: str | None
-    unknown: str
-    """Why the records do not say it, and how to say it."""
 
     @property
     def label(self) -> str:
@@ -41,57 +54,75 @@ class Fact:
         return NAMES[self.name]
 
     @property
-    def known(self) -> bool:
-        """Whether the records say it, or the submitter did."""
-        return bool(self.recorded or self.stated)
+    def recorded(self) -> str | None:
+        """What the records say."""
+        return self.record.text
 
     @property
-    def denied(self) -> bool:
-        """Whether the answer is "no". Findings in the records cannot be denied."""
-        return re.match(r"(no|none|not)\b", self.recorded or self.stated or "", re.IGNORECASE) is not None
+    def answer(self) -> bool | None:
+        """Yes if the records or the submitter say so, no if all that is said is no, otherwise None: not known."""
+        answers = [self.record.answer] if self.recorded else []
+        answers += [_yes_or_no(self.stated)] if self.stated else []
+        return True if True in answers else None if None in answers or not answers else False
+
+    @property
+    def known(self) -> bool:
+        """Whether the records say it, or the submitter did."""
+        return self.answer is not None if self.name in _YES_OR_NO else bool(self.recorded or self.stated)
 
     @property
     def question(self) -> str:
         """The line that asks for it."""
-        return f'ASK: {self.label.lower()}: {self.unknown}. Give it with --fact "{self.name}=..."'
+        why, forms = self.record.missing, [f"{self.name}=..."]
+        if self.name in _YES_OR_NO:
+            why = f"{self.stated!r} is neither yes nor no" if self.stated else why
+            forms = [f"{self.name}=no", f"{self.name}={'https://' if self.name == 'source-code' else 'yes, '}..."]
+        given = " or ".join(f'--fact "{form}"' for form in forms)
+        return f"ASK: {self.label.lower()}: {why}. Give it with {given}"
+
+
+def _yes_or_no(text: str) -> bool | None:
+    """Exactly "no" or "none" is no. An answer that begins with "yes" or is an address is yes; all else is unclear."""
+    if text.casefold() in ("no", "none"):
+        return False
+    words = text.casefold().split() or [""]
+    return True if words[0].rstrip(",.:;") == "yes" or words[0].startswith(("https://", "http://")) else None
 
 
 def facts_of(store: Store, series: Series, stated: Mapping[str, str]) -> dict[str, Fact]:
     """The facts of a series by name, in the order in which they are shown."""
     runs = [result.run for result in series.results if result.run is not None]
-    lacking = len(series.results) - len(runs)
-    none = f"{counted(lacking, 'result')} without a record of the run, as imported ones are" if lacking else ""
-    found = {
+    contents = "no record says what the agent's image and its models' training data contained"
+    records = {
         "models": _models(store, series, runs),
         "hours": _shared(f"{run.time_limit_seconds / 3600:g}" if run.time_limit_seconds else None for run in runs),
         "hardware": _shared(_hardware(run) for run in runs),
         "network": _shared(_network(run) for run in runs),
         "feedback": _feedback(runs),
-        "external-data": (None, "no record says what the agent's image and its models' training data contained"),
+        "external-data": Record(None, contents, from_runs=False),
         "leakage": _leakage(store, series),
-        "source-code": (None, "its address, or no"),
+        "source-code": Record(None, "its address, or no", from_runs=False),
     }
-    facts = {}
-    for name, (recorded, unknown) in found.items():
-        by_run = name not in ("external-data", "source-code", "leakage")
-        known = None if by_run and none else recorded
-        facts[name] = Fact(name, known, stated.get(name), none if by_run and none else unknown)
-    return facts
+    if lacking := len(series.results) - len(runs):
+        why = f"{counted(lacking, 'result')} without a record of the run, as imported ones are"
+        records = {name: Record(None, why) if record.from_runs else record for name, record in records.items()}
+    return {name: Fact(name, record, stated.get(name)) for name, record in records.items()}
 
 
-def _shared(values: Iterable[str | None]) -> tuple[str | None, str]:
+def _shared(values: Iterable[str | None]) -> Record:
     """All values that were recorded; none if any run has none."""
     every = list(values)
     lacking = every.count(None)
     known = sorted({value for value in every if value is not None})
-    return (", ".join(known) if known and not lacking else None), f"not recorded for {counted(lacking, 'run')}"
+    text = ", ".join(known) if known and not lacking else None
+    return Record(text, f"not recorded for {counted(lacking, 'run')}")
 
 
-def _models(store: Store, series: Series, runs: list[RunRecord]) -> tuple[str | None, str]:
+def _models(store: Store, series: Series, runs: list[RunRecord]) -> Record:
     usage = read_table(store, "usage", [series.run_group])
     own = {run.run_id for run in runs}
     called = sorted(set(usage[usage["run_id"].isin(own)]["model"].dropna())) if len(usage) else []
-    return ", ".join(called) or None, "no run asked a language model through the gateway"
+    return Record(", ".join(called) or None, "no run asked a language model through the gateway")
 
 
 def _hardware(run: RunRecord) -> str | None:
@@ -110,37 +141,39 @@ def _network(run: RunRecord) -> str | None:
     return policies.get(run.network or "open", run.network) or ""
 
 
-def _feedback(runs: list[RunRecord]) -> tuple[str | None, str]:
+def _feedback(runs: list[RunRecord]) -> Record:
     """None, if containers kept the agent from the answers: what they reach says only whether a submission is valid."""
     closed = [run for run in runs if run.backend == "docker" and run.network in ("none", "gateway")]
     if not runs or len(closed) < len(runs):
         open_runs = counted(len(runs) - len(closed), "run")
-        return None, f"nothing kept the agent from the answers in {open_runs} outside of closed containers"
+        return Record(None, f"nothing kept the agent from the answers in {open_runs} outside of closed containers")
     checked = sum(run.validation_calls or 0 for run in runs)
-    return (
-        "none: containers without the answers and without the web; the validation service says only whether a "
-        f"submission is valid ({counted(checked, 'request')})"
-    ), ""
+    text = "none: containers without the answers and without the web; the validation service says only whether a "
+    return Record(f"{text}submission is valid ({counted(checked, 'request')})", answer=False)
 
 
-def _leakage(store: Store, series: Series) -> tuple[str | None, str]:
-    examined = read_table(store, "examinations", [series.run_group])
-    if examined.empty or "violations" not in set(examined["stage"]):
-        return None, f"mlebench examine {series.run_group} --only violations looks for it"
-    found = read_table(store, "violations", [series.run_group])
-    leaks = found[(found["rule"] == "leak") & (found["agent"] == series.agent)] if len(found) else found
+def _leakage(store: Store, series: Series) -> Record:
+    examinations, violations = (read_table(store, name, [series.run_group]) for name in ("examinations", "violations"))
+    leaks = leaks_found(examinations, violations, series.run_group, series.agent)
+    if leaks is None:
+        return Record(None, f"mlebench examine {series.run_group} --only violations looks for it", from_runs=False)
     if leaks.empty:
-        return "none found by mlebench examine", ""
+        return Record("none found by mlebench examine", answer=False, from_runs=False)
     names = ", ".join(sorted(set(leaks["competition_id"])))
-    return f"found in {counted(leaks['run_id'].nunique(), 'run')}: {names}", ""
+    return Record(f"found in {counted(leaks['run_id'].nunique(), 'run')}: {names}", answer=True, from_runs=False)
 
 
 def parse_facts(texts: Iterable[str]) -> dict[str, str]:
-    """The facts of texts such as `hours=24`. Raises ValueError for one without a value, or with an unknown name."""
+    """The facts of texts such as `hours=24`.
+
+    Raises ValueError for one without a value or with an unknown name, and for a name that occurs twice.
+    """
     facts = {}
     for text in texts:
         name, _, value = text.partition("=")
         if name not in NAMES or not value.strip():
             raise ValueError(f"--fact {text!r} is not of the form NAME=VALUE with a NAME of {', '.join(NAMES)}")
+        if name in facts:
+            raise ValueError(f"--fact {name}=... is given twice; give one")
         facts[name] = value.strip()
     return facts

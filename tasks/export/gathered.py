@@ -6,7 +6,9 @@ this machine, and nothing of other run groups.
 
 from __future__ import annotations
 
+import hashlib
 import math
+import re
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 JOURNAL, TRANSCRIPTS = "gateway.jsonl", "transcripts.jsonl"
+_MAX_NAME_CHARACTERS = 100
 CONDITIONS = (
     "backend",
     "network",
@@ -78,18 +81,14 @@ class Result:
         return StoredRun(self.folder, self.run).source if self.run is not None else self.folder.url
 
     def percentile(self, score: float | None) -> float:
-        """Share of the leaderboard's teams that a score beats, 0-100; NaN where it is not known."""
-        return human_percentile(score, self.facts.leaderboard.percentiles if self.facts else None)
+        """Share of the leaderboard's teams that a score beats, 0-100: none without a score; NaN where not known."""
+        percentiles = self.facts.leaderboard.percentiles if self.facts else None
+        return 0.0 if score is None and percentiles is not None else human_percentile(score, percentiles)
 
     @property
     def beaten(self) -> float:
-        """Share of the leaderboard's teams that the run beats, 0-100: none without a score; NaN where not known."""
-        if self.grade is None or (self.grade.score is not None and math.isnan(self.grade.score)):
-            return math.nan
-        has_percentiles = self.facts is not None and self.facts.leaderboard.percentiles is not None
-        return (
-            self.percentile(self.grade.score) if self.grade.score is not None else 0.0 if has_percentiles else math.nan
-        )
+        """Share of the leaderboard's teams that the run beats, 0-100; NaN where not known, as without a grade."""
+        return self.percentile(self.grade.score) if self.grade is not None else math.nan
 
     def calls(self) -> Iterator[Call]:
         """The run's requests to language models, one at a time; none if it made none."""
@@ -129,6 +128,16 @@ class Series:
             if values:
                 shared[name] = min(values) if len(values) == 1 else sorted(values, key=str)
         return shared
+
+
+def file_name(series: Series, unusual: str = r"[^\w.-]") -> str:
+    """The name of a series in names of files: short, without characters that match `unusual`, and its own.
+
+    A hash tells names apart that would be the same, such as those of the agents `x/y` and `x-y`.
+    """
+    name = f"{series.run_group}-{series.agent}-{series.edition}"
+    usual = re.sub(unusual, "-", name, flags=re.ASCII)[:_MAX_NAME_CHARACTERS]
+    return usual if usual == name else f"{usual}-{hashlib.sha256(name.encode(errors='replace')).hexdigest()[:8]}"
 
 
 def gather(store: Store, run_group: str, edition: Edition | None = None) -> list[Series]:

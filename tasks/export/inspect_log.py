@@ -19,7 +19,7 @@ from common.errors import UserError
 from competitions import registry
 from sandbox.trajectory.messages import plain
 from storage.runs.records import SnapshotRecord
-from tasks.export.gathered import Result, Series
+from tasks.export.gathered import Result, Series, file_name
 from tasks.export.inspect_events import Transcript, Usage
 
 VERSION = 2
@@ -34,7 +34,8 @@ _MAX_SUMMARY_CHARACTERS = 1000
 def write_log(series: Series, folder: Path) -> Path:
     """Write the log of a series into a folder; returns its path. Its name begins with its time, as Inspect's do."""
     created = min(map(_began, series.results))
-    path = folder / f"{created:%Y-%m-%dT%H-%M-%S}+00-00_{TASK}_{_name(series)}.eval"
+    name = file_name(series, unusual="[^A-Za-z0-9.-]")  # Inspect splits names of files at underscores
+    path = folder / f"{created:%Y-%m-%dT%H-%M-%S}+00-00_{TASK}_{name}.eval"
     usage, summaries, latest = Usage(), [], created
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for result in series.results:
@@ -266,10 +267,6 @@ def _began(result: Result) -> datetime:
 
 def _aware(moment: datetime) -> datetime:
     return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
-
-
-def _name(series: Series) -> str:
-    return re.sub(r"[^A-Za-z0-9.-]+", "-", f"{series.run_group}-{series.agent}-{series.edition}")[:120]
 
 
 def _write(archive: zipfile.ZipFile, name: str, content: Any) -> None:

@@ -16,13 +16,14 @@ import pandas as pd
 from common.markdown import Markdown, code, escape, table
 from common.units import counted
 from competitions import registry
+from competitions.editions import Edition
 from grading.conditions import deviations
-from grading.statistics.experiment import benchmark_splits, experiment
+from grading.statistics.experiment import benchmark_splits, experiment, ungraded
 from grading.statistics.series import BENCHMARK_SPLITS, latest_grades
 from storage.store import Store
 from storage.tables import read_table
 from tasks.export.facts import Fact, facts_of
-from tasks.export.gathered import Series
+from tasks.export.gathered import Series, file_name
 
 HEADER = [
     "Agent",
@@ -52,7 +53,7 @@ class Submission:
 def write_submission(store: Store, series: Series, stated: Mapping[str, str], folder: Path) -> tuple[Path, list[Fact]]:
     """Write the submission of a series into a folder; returns its path, and the facts that are missing in it."""
     submission = submission_of(store, series, stated)
-    path = folder / f"{series.run_group}-{series.agent.replace('/', '-')}-{series.edition}.leaderboard.md"
+    path = folder / f"{file_name(series)}.leaderboard.md"
     path.write_text(submission.text, "utf-8")
     return path, submission.missing
 
@@ -68,29 +69,35 @@ def submission_of(store: Store, series: Series, stated: Mapping[str, str]) -> Su
     listed = {split: registry.list(split) for split in BENCHMARK_SPLITS}
     splits = benchmark_splits(listed, list(grades["competition_id"]))
     figures = experiment(grades, [series.run_group], splits)["splits"]
-    leaks = _leaks(series)
+    counting = {name for names in splits.values() for name in names}
+    leaks = _leaks(counting | set(grades["competition_id"]), series.edition)
+    taken_out = sorted(counting & set(leaks))
     sound = {split: [name for name in names if name not in leaks] for split, names in splits.items()}
     without = experiment(grades, [series.run_group], sound)["splits"]
     seeds = min((each["num_seeds"] for each in figures.values()), default=0)
-    padded = sum(each["padded"] + each["failed"] for split, each in figures.items() if split != "all")
+    padded = ungraded(figures)
     away = deviations(runs, seeds, series.edition)
     lines = [f"# {escape(series.agent)}: submission to the leaderboard of MLE-bench", "", "## Row", ""]
     lines += table(list(map(Markdown, HEADER)), [_row(series, facts, figures)])
     if padded:
         lines += ["", f"{_PADDED}: {counted(padded, 'run')} without a grade, counted as failures."]
     lines += ["", "## Disclosure", ""]
-    shown = [[fact.label, fact.recorded or f"not known: {fact.unknown}", fact.stated or "–"] for fact in facts.values()]
+    shown = [
+        [fact.label, fact.recorded or f"not known: {fact.record.missing}", fact.stated or "–"]
+        for fact in facts.values()
+    ]
     lines += table(["What", "From the records", "Stated by the submitter"], shown)
-    box = "x" if facts["feedback"].known and facts["feedback"].denied else " "
+    box = "x" if facts["feedback"].answer is False else " "
     lines += ["", f"- [{box}] The scaffold shows the agent nothing that is derived from the test set."]
     lines += ["", "Deviations from the published conditions:", ""]
     lines += [f"- {escape(each)}" for each in away] or ["- none"]
     if missing:
         lines += ["", "## To be stated", "", *(f"- {escape(fact.question)}" for fact in missing)]
     lines += ["", "## With and without known leaks", "", "Any medal in %, mean ± standard error over seeds.", ""]
-    number = f"without {counted(len(leaks), 'competition')} with known leaks"
+    number = f"without {counted(len(taken_out), 'competition')} with known leaks"
     rows = [[name, *_rates(part)] for name, part in (("all competitions", figures), (number, without))]
     lines += table(["Competitions", *map(Markdown, HEADER[2:6])], rows)
+    lines += ["", escape(f"Known leaks: {', '.join(taken_out) or 'none'}.")]
     lines += ["", "## Competitions", "", *_competitions(grades, leaks)]
     reports = code(f"mlebench export {series.run_group} --by-seed")
     lines += ["", f"Grading reports, one for each seed: {reports}", ""]
@@ -106,8 +113,8 @@ def _row(series: Series, facts: Mapping[str, Fact], figures: Mapping[str, Any]) 
         *_rates(figures),
         hours.recorded or hours.stated or ASK,
         f"{max(ended):%Y-%m-%d}" if ended else ASK,
-        ASK if not leakage.known else NOTHING if leakage.denied else YES,
-        ASK if not source.known else NO if source.denied else YES,
+        {None: ASK, False: NOTHING, True: YES}[leakage.answer],
+        {None: ASK, False: NO, True: YES}[source.answer],
         YES,
     ]
 
@@ -126,13 +133,14 @@ def _rate(split: Mapping[str, Any]) -> Markdown:
     return Markdown("{:.2f}{}{}").format(rate["mean"], Markdown(error), mark)
 
 
-def _leaks(series: Series) -> dict[str, list[str]]:
-    """The open issues of the edition whose data give answers away, by competition."""
+def _leaks(competition_ids: Iterable[str], edition: Edition) -> dict[str, list[str]]:
+    """The open issues of the edition whose data give answers away, by competition, whether it was attempted or not."""
+    known = set(registry.list())
     found: dict[str, list[str]] = {}
-    for result in series.results:
-        issues = result.facts.leaks(series.edition) if result.facts else []
+    for name in known.intersection(competition_ids):
+        issues = registry.get(name).facts.leaks(edition)
         if names := [issue.id for issue in issues if issue.needs is None]:
-            found[result.competition_id] = names
+            found[name] = names
     return found
 
 

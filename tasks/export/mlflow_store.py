@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import re
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -150,8 +151,9 @@ def _write(folder: Path, values: dict[str, str] | Iterable[tuple[str, str]]) -> 
 
 
 def _yaml(path: Path, facts: dict[str, Any]) -> None:
-    """JSON is YAML."""
-    path.write_text(plain_json.dumps(facts, indent=1) + "\n", "utf-8")
+    """JSON is YAML, except for its pairs of escapes for characters above U+FFFF."""
+    text = plain_json.dumps(facts, indent=1, ensure_ascii=False).encode("utf-8", "replace").decode()
+    path.write_text(re.sub(r"[^\n -~]", lambda found: f"\\U{ord(found[0]):08X}", text) + "\n", "utf-8")
 
 
 def _milliseconds(moment: datetime | None) -> int | None:

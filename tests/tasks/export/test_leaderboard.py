@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
+from common.units import counted
 from competitions import registry
 from storage.tables import write_table
+from tasks.export.facts import Fact, Record
 from tests.flows.test_published_figures import report
 from tests.stores import Store
 from tests.tasks.export.groups import GROUP, asked, dataset, group, main, mlebench
@@ -107,6 +109,76 @@ def test_imported_results_have_no_records(store: Store, tmp_path: Path) -> None:
     without = next(line for line in text.splitlines() if "with known leaks |" in line)
     assert without.startswith(f"| without {len(leaky)} competition")
     assert text.count("| low |") == 22
+
+
+def test_competitions_with_leaks_that_were_not_attempted_are_taken_out_as_well(store: Store, tmp_path: Path) -> None:
+    low = registry.list("low")
+    leaky = [n for n in low if any(i.needs is None for i in registry.get(n).facts.leaks("v1"))]
+    sound = [name for name in low if name not in leaky]
+    path = tmp_path / "0.json"
+    path.write_text(json.dumps({"competition_reports": [report(name, True) for name in sound]}))
+    assert main(["import-report", str(path), "--group", "theirs", "--store", store.root]) == 0
+    text = submission(store, tmp_path, run_group="theirs")
+    assert f"| without {counted(len(leaky), 'competition')} with known leaks | 100.00 |" in text
+    assert f"Known leaks: {', '.join(leaky)}." in text
+
+
+def test_what_counts_as_a_failure_only_in_all_is_told(store: Store, tmp_path: Path) -> None:
+    """Every split is complete, but "all" has the three seeds of one of them."""
+    splits = {split: registry.list(split) for split in ("low", "medium", "high")}
+    files = []
+    for seed in range(3):
+        names = [name for split, listed in splits.items() if split == "low" or not seed for name in listed]
+        files.append(tmp_path / f"{seed}.json")
+        files[-1].write_text(json.dumps({"competition_reports": [report(name, True) for name in names]}))
+    assert main(["import-report", *map(str, files), "--group", "theirs", "--store", store.root]) == 0
+    text = submission(store, tmp_path, run_group="theirs")
+    lacking = 2 * (len(splits["medium"]) + len(splits["high"]))
+    assert row(text)["Low == Lite (%)"] == "100.00 ± 0.00"
+    assert row(text)["All (%)"].endswith("[^padded]")
+    assert f"[^padded]: {lacking} runs without a grade, counted as failures." in text
+
+
+@pytest.mark.parametrize(
+    ("records", "stated", "answer"),
+    [
+        (None, None, None),
+        (None, "no", False),
+        (None, "None", False),
+        (None, "not known yet", None),
+        (None, "not checked", None),
+        (None, "No leaks? yes it used leaks", None),
+        (None, "yes, it shows the test score", True),
+        (None, "https://example.org/agent", True),
+        (False, None, False),
+        (False, "none", False),
+        (False, "yes, it shows the test score", True),
+        (False, "not checked", None),
+        (True, "none", True),
+    ],
+)
+def test_only_a_plain_no_is_a_denial(records: bool | None, stated: str | None, answer: bool | None) -> None:
+    text = None if records is None else "what the records say"
+    fact = Fact("leakage", Record(text, "nobody looked", records), stated)
+    assert fact.answer is answer
+    assert fact.known is (answer is not None)
+    if stated and not fact.known:
+        assert f"{stated!r} is neither yes nor no" in fact.question
+
+
+def test_an_unclear_answer_is_asked_for_again(asked: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    facts = ("feedback=not known yet", "leakage=not checked", "source-code=not yet")
+    text = submission(asked, tmp_path, *(part for fact in facts for part in ("--fact", fact)))
+    assert "- [ ] The scaffold shows the agent nothing" in text
+    assert (row(text)["Known Leakage"], row(text)["Source Code Available"]) == ("ASK", "ASK")
+    said = capsys.readouterr().err
+    assert '\'not checked\' is neither yes nor no. Give it with --fact "leakage=no" or --fact "leakage=yes, ...' in said
+
+
+def test_a_fact_is_stated_once(asked: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ("export", GROUP, "--format", "leaderboard", "--output-dir", tmp_path)
+    assert mlebench(*arguments, "--fact", "leakage=no", "--fact", "leakage=yes", store=asked) == 2
+    assert "--fact leakage=... is given twice; give one" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("fact", ["hours", "hours=", "colour=red"])

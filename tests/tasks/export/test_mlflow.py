@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import yaml
 
+from competitions import registry
 from storage.tables import read_table
+from tasks.export.gathered import gather
+from tasks.export.mlflow_store import write_runs
 from tests import readers
 from tests.stores import Store
 from tests.tasks.export.groups import GROUP, asked, dataset, group, mlebench
@@ -39,6 +44,42 @@ command = [sys.executable, "-m", "mlflow", "migrate-filestore", "--source", fold
 subprocess.run(command, check=True, capture_output=True)
 print(json.dumps([found, [run.info.run_name for run in best], read("sqlite:///" + database)]))
 """
+
+
+STRANGE = 'a\N{GRINNING FACE}\x7f\x85\u2028\ufeff\\ud83d"b'
+
+
+@pytest.mark.service("readers")
+def test_its_client_reads_the_name_of_any_agent(asked: Store, tmp_path: Path) -> None:
+    (series,) = gather(asked, GROUP)
+    folder = tmp_path / "mlruns"
+    write_runs(replace(series, agent=STRANGE), folder)
+    found, _, migrated = readers.read(READ, folder, tmp_path / "mlflow.db", MLFLOW_ALLOW_FILE_STORE="true")
+    assert found[0] == migrated[0] == f"{GROUP}/{STRANGE}/v1"
+
+
+def test_its_files_are_yaml(asked: Store, tmp_path: Path) -> None:
+    (series,) = gather(asked, GROUP)
+    experiment = write_runs(replace(series, agent=STRANGE), tmp_path)
+    assert yaml.safe_load((experiment / "meta.yaml").read_text("utf-8"))["name"] == f"{GROUP}/{STRANGE}/v1"
+
+
+def test_a_run_or_snapshot_without_a_score_beats_nobody(asked: Store, tmp_path: Path) -> None:
+    """A run without a submission counts 0, as in all statistics, where the competition has a leaderboard."""
+    (series,) = gather(asked, GROUP)
+    facts = registry.get(registry.list("low")[0]).facts
+    assert facts.leaderboard.percentiles
+    results = tuple(
+        replace(each, facts=facts, snapshots=tuple(s.model_copy(update={"score": None}) for s in each.snapshots))
+        for each in series.results
+    )
+    experiment = write_runs(replace(series, results=results), tmp_path)
+    told = [path.read_text().splitlines() for path in sorted(experiment.glob("*/metrics/human_percentile"))]
+    assert len(told) == 3
+    without = [lines for lines in told if all(line.split()[1] == "0.0" for line in lines)]
+    assert any(len(lines) == 1 for lines in without), "that of the run without a submission"
+    first = next(lines for lines in told if len(lines) == 3)
+    assert [line.split()[1] for line in first[:2]] == ["0.0", "0.0"]
 
 
 @pytest.mark.service("readers")

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import json
+import re
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from storage.tables import read_table
+from tasks.export.every_eval_ever import write_results
+from tasks.export.gathered import Series, file_name, gather
+from tasks.export.inspect_log import write_log
+from tasks.export.leaderboard import write_submission
+from tasks.export.mlflow_store import write_runs
 from tests import readers
 from tests.grading.page.browser import Browser
 from tests.sandbox.trajectory.test_atif import READ as READ_ATIF
@@ -106,3 +114,23 @@ def test_no_answers_keys_or_other_runs_are_in_an_export(asked: Store, tmp_path: 
     assert not [row for row in rows if row in exported]
     if name != "report":  # the published format names the path of the submission
         assert str(asked.local()).encode() not in exported
+
+
+def test_agents_have_files_of_their_own_with_names_that_every_system_takes() -> None:
+    def named(agent: str) -> str:
+        return file_name(Series("g", agent, "v1", (), pd.DataFrame()))
+
+    assert named("x-y_1.0") == "g-x-y_1.0-v1"
+    assert named("x/y") != named("x-y"), "the second would replace the first"
+    assert named("x/y").startswith("g-x-y-v1-")
+    for agent in ("a\0b", "a\nb", "a" * 300, "ä" * 200, "\N{GRINNING FACE}", "\ud800", "../../x"):
+        assert re.fullmatch(r"[\w.-]{1,120}", named(agent), re.ASCII)
+    assert named("a" * 300) != named("a" * 301)
+
+
+def test_an_agent_may_have_any_name(group: Store, tmp_path: Path) -> None:
+    (series,) = gather(group, GROUP)
+    series = replace(series, agent="x/y\0\n\x85\N{GRINNING FACE}" + "a" * 300)
+    path, _ = write_submission(group, series, {}, tmp_path)
+    paths = [path, write_results(group, series, tmp_path), write_log(series, tmp_path), write_runs(series, tmp_path)]
+    assert all(each.exists() and each.parent == tmp_path for each in paths)
