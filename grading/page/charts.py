@@ -211,7 +211,13 @@ def spread(places: Sequence[float], low: float, high: float, gap: float = _LABEL
 
 
 def _short(text: str, most: int = _CHARACTERS) -> str:
-    return text if len(text) <= most else text[: most - 1] + "…"
+    """A text without its middle if it is long: names often differ at their ends.
+
+    >>> _short("agent-with-a-long-name-v2")
+    'agent-wi…-name-v2'
+    """
+    left = most // 2
+    return text if len(text) <= most else f"{text[:left]}…{text[left + 1 - most :]}"
 
 
 def _svg(parts: Sequence[Markup], frame: _Frame, label: str) -> Markup:

@@ -134,7 +134,10 @@ def _drawn(title: str, split: str, x: Axis, lines: Sequence[Line], show: Callabl
     y = scale(max(ends), show, 1.0 if show is _percent else math.inf)
     words = f"{title}, {split}: {len(lines)} lines"
     return Figure(
-        title, split, draw(lines, x, y, words, title.lower().replace(" ", "-")), any(line.band for line in lines)
+        title,
+        split,
+        draw(lines, x, y, words, title.lower().replace(" ", "-")),
+        any(len(line.band) > 1 for line in lines),
     )
 
 

@@ -132,7 +132,10 @@ VARIANTS = {
 
 
 def sensitive(view: View, results: Results) -> tuple[list[str], list[tuple[Series, str, dict[str, Any]]]]:
-    """The splits, and rows (series, decision, rates by split) of the table of sensitivity."""
+    """The splits, and rows (series, decision, rates by split) of the table of sensitivity.
+
+    There are no rows if no agent has different ones.
+    """
     aggregate = sensitivity(results.grades, results.runs, results.counting, results.leaking, results.findings)
     splits = sorted(set(aggregate["split"]), key=split_order)
     if repeated_by_all(splits):
@@ -141,6 +144,12 @@ def sensitive(view: View, results: Results) -> tuple[list[str], list[tuple[Serie
     for row in aggregate.to_dict("records"):
         rows.setdefault((view.series_of(row).index, str(row["variant"])), {})[str(row["split"])] = row
     in_order = sorted(rows.items(), key=lambda each: each[0][0])
+    seen: dict[tuple[str, str], set[tuple[str, ...]]] = {}
+    for (index, _), cells in in_order:
+        means = tuple(fmt.percent(cells[split]["mean"]) if split in cells else fmt.DASH for split in splits)
+        seen.setdefault((view.series[index].run_group, view.series[index].agent), set()).add(means)
+    if all(len(different) == 1 for different in seen.values()):
+        return splits, []
     return splits, [(view.series[index], VARIANTS[variant], cells) for (index, variant), cells in in_order]
 
 

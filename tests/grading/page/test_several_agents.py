@@ -90,7 +90,7 @@ def test_the_order_of_agents_is_said_with_its_uncertainty_and_holds_in_all_table
         "agent-0 2 2 to 2 1.00 77.5 [60.0, 95.0]",
         "agent-2 3 3 to 3 – 60.0 [60.0, 60.0]",
     ]
-    for part in ("outcomes", "attempts", "sensitivity", "published", "conditions"):
+    for part in ("outcomes", "attempts", "published", "conditions"):
         names = re.findall(r"agent-\d", html.split(f'id="{part}"')[1].split("</table>")[0])
         assert list(dict.fromkeys(names)) == list(medals), part
     assert 'id="ranks"' not in page(grades[grades["competition_id"] != "c-0"], None), "five competitions tell nothing"
@@ -161,6 +161,7 @@ def test_editions_of_a_group_are_rows_of_the_table_of_sensitivity() -> None:
     rows = [words(row) for row in table.split("<tr>") if padded in row]
     assert [row.split(padded)[0].split()[-1] for row in rows] == ["v1", "v2"]
     assert [row.split(padded)[1] for row in rows] == [" 33.3", " 0.0"]
+    assert 'id="sensitivity"' not in page(grades, runs), "no decision changes anything"
 
 
 def test_the_human_percentile_stands_beside_medals() -> None:
