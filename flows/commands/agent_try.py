@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from datetime import UTC, datetime
 
 import click
@@ -73,4 +74,7 @@ def command(
     click.echo(f"The end of its log ({counted(len(lines), 'line')} in all):" if lines else "It has written nothing.")
     for line in lines[-_SHOWN_LOG_LINES:]:
         click.echo(f"  {line}")
-    return 0 if grade is not None and grade.outcome == "valid" else 1
+    if grade is None or grade.outcome != "valid":
+        return 1
+    click.echo(f"Next: mlebench run --split demo --agent {shlex.quote(agent)} --seeds 2")
+    return 0

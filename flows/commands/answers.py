@@ -8,7 +8,7 @@ Exit codes and messages on standard error are the same.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, is_dataclass
 from datetime import datetime
 from pathlib import Path
@@ -25,9 +25,12 @@ def _choose(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
     ctx.meta[_JSON_KEY] = value
 
 
-takes_json = click.option(
-    "--json", is_flag=True, expose_value=False, callback=_choose, help="Print the result as JSON: an object per line."
-)
+def json_option(text: str) -> Callable[[Any], Any]:
+    """Gives a command the option `--json`, with this help."""
+    return click.option("--json", is_flag=True, expose_value=False, callback=_choose, help=text)
+
+
+takes_json = json_option("Print the result as JSON: an object per line.")
 """Gives a command the option `--json`."""
 
 

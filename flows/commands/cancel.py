@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import click
 
 from common.causes import explain
-from common.errors import UsageError, UserError, close_matches
+from common.errors import UsageError, UserError
 from flows.commands.answers import answer, takes_json
 from flows.commands.completion import RUNS
 from flows.commands.options import StoreOptions, takes
 from flows.commands.quantities import DURATION
-from storage.runs.folders import is_seed
+from storage.runs.folders import is_seed, similar_groups
 
 if TYPE_CHECKING:
     from sandbox.host.slots import Holder
@@ -67,7 +67,7 @@ def command(runs: str, wait: float, dry: bool, storage: StoreOptions) -> int:
             unknown = f"runs in a work pool are not cancelled: {explain(error)}"
     if not any_known:
         groups = store.folder_names("runs")
-        close = "" if group in groups else close_matches(group, groups)
+        close = "" if group in groups else similar_groups(group, groups)
         raise UserError(
             f"nothing of {runs} in {store.root} is in progress on this machine or known to a Prefect server"
             f"{'.' if close else ''}{close}"

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from common.causes import cause_of
-from common.errors import UserError
+from common.errors import UsageError, UserError
+from common.units import counted
 from flows.commands.answers import answer, takes_json
 from flows.commands.graded import graded
 from flows.commands.options import StoreOptions, takes
@@ -38,11 +39,12 @@ _OUTCOMES = {
 def command(a: str, b: str, everything: bool, storage: StoreOptions) -> None:
     """Compare run group B with A: changes by competition, and mean paired differences.
 
-    Seeds of a competition are averaged, then competitions are paired. Two questions have intervals (95 %) and p-values
-    of their own: would other runs of these competitions show the difference, and would competitions like these? p in
-    brackets is corrected for the number of tests of the question (Holm). Percentile is the share of human teams that a
-    run beats. Conditions in which the groups differ are named. GROUP@EDITION selects the grades of one edition. The
-    comparison is also written to tables/comparisons, if the store can be written.
+    Seeds of a competition are averaged, then competitions are paired. SCORE A and B are mean scores; B - A has the
+    standard error of their difference after ±. Two questions have intervals (95 %) and p-values of their own: would
+    other runs of these competitions show the difference, and would competitions like these? p in brackets is corrected
+    for the number of tests of the question (Holm). Percentile is the share of human teams that a run beats. Conditions
+    in which the groups differ are named. GROUP@EDITION selects the grades of one edition. The comparison is also
+    written to tables/comparisons, if the store can be written.
     """
     from grading.conditions import unlike, unlike_grades
     from grading.statistics.compare import compare
@@ -50,6 +52,8 @@ def command(a: str, b: str, everything: bool, storage: StoreOptions) -> None:
     from storage.tables import read_table, write_frame
     from tasks.report import leaderboards_of
 
+    if a == b:
+        raise UsageError(f"{a} is compared with itself; name two groups, or two editions of one: {a}@v1 {a}@v2")
     store = storage.open()
     grades = [graded(store, name) for name in (a, b)]
     comparison = compare(grades[0], grades[1], leaderboards_of(*grades))
@@ -108,6 +112,7 @@ def _show(comparison: Comparison, a: str, b: str, everything: bool) -> None:
         "THESE: 95 % interval and p-value (corrected) over other runs of these competitions; "
         "LIKE THESE: over other competitions, too"
     )
+    _show_tests(comparison, {split for split, _ in found} - {"all"})
     widest = max(found, key=lambda key: (found[key][0]["competitions"], key[0] == "all"))[0]
     smallest = {row["question"]: row["smallest"] for row in found[widest, "any_medal"]}
     words = [f"{_smallest(smallest[question])} {words}" for question, words in QUESTIONS.items()]
@@ -115,6 +120,21 @@ def _show(comparison: Comparison, a: str, b: str, everything: bool) -> None:
     for name, competition_ids in ((a, comparison.only_a), (b, comparison.only_b)):
         if competition_ids:
             click.echo(f"only in {name}, left out: {', '.join(competition_ids)}")
+
+
+def _show_tests(comparison: Comparison, splits: set[str]) -> None:
+    """For how many tests p is corrected, and why a question has none."""
+    from grading.statistics.differences import MIN_COMPETITIONS
+
+    rows = comparison.differences
+    if len(splits) == 1:  # "all" repeats it
+        rows = rows[rows["split"] != "all"]
+    counts = rows[rows["p_corrected"].notna()].groupby("question").size()
+    if len(counts):
+        words = (f"{str(question).upper()} for {counted(count, 'test')}" for question, count in counts.items())
+        click.echo(f"p in brackets is corrected: {', '.join(words)}")
+    if (few := len(comparison.competitions)) < MIN_COMPETITIONS:
+        click.echo(f"LIKE THESE is n/a with fewer than {MIN_COMPETITIONS} competitions in common; there are {few}")
 
 
 def _number(value: float) -> str:

@@ -10,7 +10,7 @@ import click
 
 from common import months, plain_json
 from common.errors import UsageError, UserError
-from flows.commands.answers import takes_json, wanted
+from flows.commands.answers import json_option, wanted
 from flows.commands.options import StoreOptions, takes
 from flows.commands.types import RUN_GROUP, one_agent, whole
 
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     help="Write the report into this directory, and nothing into the store, which may be one that you can only read.",
 )
 @takes(storage=StoreOptions)
-@takes_json
+@json_option("Print the rates as JSON: one array, with an object per experiment. Writes no report.")
 def command(
     run_groups: tuple[str, ...],
     incomplete: Any,

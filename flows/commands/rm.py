@@ -7,12 +7,13 @@ from typing import Any
 
 import click
 
-from common.errors import UserError, close_matches
+from common.errors import UserError
 from common.units import counted, data_size
 from flows.commands.advice import advised
 from flows.commands.answers import answer, say, takes_json
 from flows.commands.options import StoreOptions, takes
 from flows.commands.types import RUN_GROUP
+from storage.runs.folders import similar_groups
 from storage.store import Store
 
 
@@ -37,7 +38,7 @@ def command(run_groups: tuple[str, ...], yes: bool, dry: bool, storage: StoreOpt
         if not parts_of(store, group):
             raise UserError(
                 f"no run group {group!r} in {store.root}; `mlebench ls` lists its groups."
-                f"{close_matches(group, group_names(store))}"
+                f"{similar_groups(group, group_names(store))}"
             )
         live_runs = [run for run in in_progress(store, group) if run.state != "interrupted"]
         if live_runs:

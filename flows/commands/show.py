@@ -11,7 +11,7 @@ from flows.commands.answers import answer, takes_json
 from flows.commands.completion import RUNS
 from flows.commands.options import StoreOptions, takes
 from grading.words import number, score_and_medal
-from storage.runs.folders import RunFolder, folders
+from storage.runs.folders import RunFolder, folders, similar_groups
 from storage.store import Store
 from tasks.wiring.in_progress import RunInProgress, in_progress
 
@@ -46,7 +46,7 @@ def unknown_run(store: Store, folder: RunFolder) -> UserError:
     if folder.run_group in groups:
         close = close_matches(folder.name, (run.name for run in folders(store, folder.run_group)))
     else:
-        close = close_matches(folder.run_group, groups)
+        close = similar_groups(folder.run_group, groups)
     advice = f"`{advised('mlebench ls', store)}` lists the groups, and `ls GROUP` the runs of one"
     return UserError(f"no run {folder.name} in {store.root}, finished or in progress; {advice}.{close}")
 

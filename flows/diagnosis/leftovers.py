@@ -21,7 +21,7 @@ def check_flow_runs(fix: bool = False, silence: timedelta | None = None) -> Iter
         silence: time without a heartbeat after which a flow run counts as dead; by default three intervals.
     """
     if not _server():
-        yield Finding("flow runs", "ok", "no Prefect server is configured")
+        yield Finding("flow runs", "ok", "a temporary Prefect server is started for each run")
         return
     from flows.diagnosis import zombies
 
@@ -88,7 +88,7 @@ def check_containers(fix: bool = False) -> Iterator[Finding]:
         else:
             yield Finding("containers", "warn", str(orphan), _REMEDY)
     if not orphans:
-        yield Finding("containers", "ok", "none without an orchestrator")
+        yield Finding("containers", "ok", "none is left of commands that died")
 
 
 def check_scratch(store: Store, fix: bool = False) -> Iterator[Finding]:

@@ -236,9 +236,15 @@ def runs_of(store: Store, run_group: str) -> list[StoredRun]:
     return runs
 
 
+def similar_groups(wanted: str, groups: Iterable[str]) -> str:
+    """As `close_matches`; groups of `agent try` only for who wants one."""
+    names = [name for name in groups if name != wanted]
+    return close_matches(wanted, (name for name in names if wanted.startswith("try") or not name.startswith("try-")))
+
+
 def no_runs(store: Store, run_group: str, what: str = "runs") -> UserError:
     """The error about a group without runs, or without graded runs, with similar names of groups."""
-    close = close_matches(run_group, (name for name in store.folder_names("runs") if name != run_group))
+    close = similar_groups(run_group, store.folder_names("runs"))
     return UserError(
         f"no {what} of group {run_group!r} in {store.root}; `mlebench ls` lists its groups, and --store names another "
         f"store{'.' if close else ''}{close}"

@@ -44,6 +44,7 @@ def test_a_trial_imports_no_prefect_and_its_group_is_like_that_of_any_run(
     assert "imported: []" in done.stdout
     assert done.stderr.splitlines()[-1].startswith("diabetes seed 0: graded score ")
 
+    assert done.stdout.splitlines()[-2] == "Next: mlebench run --split demo --agent dummy --seeds 2"
     store = Store(str(tmp_path / "store"))
     output(capfd, "run", "-c", "diabetes", "--agent", "dummy", "--time-limit", "5m", "--run-group", "flow")
     flow, tried = sorted(stored_runs(store), key=lambda run: run.record.run_group)

@@ -154,7 +154,7 @@ class TestLeftovers:
         _, output = mlebench(*arguments, "--fix")
         (line,) = (line for line in output.splitlines() if "g-diabetes-0" in line)
         assert (line.split()[0], [each.run_id for each in ended]) == ("ok", ["g-diabetes-0"])
-        assert "containers  none without an orchestrator" in mlebench(*arguments)[1]
+        assert "containers  none is left of commands that died" in mlebench(*arguments)[1]
 
 
 @pytest.fixture

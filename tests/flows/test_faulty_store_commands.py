@@ -105,7 +105,7 @@ READING = {
     "show": (["show", "old-process/digits/0"], "run.json"),
     "logs": (["logs", "old-process/digits/0"], ""),
     "verify": (["verify", "old-process"], "1 of 1 runs verified"),
-    "compare": (["compare", "old-process", "old-process"], "1 same"),
+    "compare": (["compare", "old-process", "old-process@v1"], "1 same"),
     "report": (["report", "old-process", "--out", "{folder}/out"], "/out/report.html"),
     "export": (["export", "old-process", "--output-dir", "{folder}/out"], "grading_report.json"),
     "du": (["du"], "in total"),

@@ -30,7 +30,7 @@ RESULTS: dict[str, tuple[list[str], set[str]]] = {
     "ls GROUP": ([GROUP], {"run", "status", "score", "medal", "host", "gpus", "tries", "resumed", "cost_usd"}),
     "show": ([RUN], {"record", "grade", "files"}),
     "verify": ([GROUP], {"verified", "runs", "manifest"}),
-    "compare": ([GROUP, GROUP], {"a", "b", "competitions", "differences"}),
+    "compare": ([GROUP, f"{GROUP}@v1"], {"a", "b", "competitions", "differences"}),
     "plan": ([GROUP], {"competitions", "seeds", "hours", "dollars", "power_these", "detectable_like_these"}),
     "report": ([GROUP], {"experiment_id"}),
     "leaderboard": (["--split", "demo"], {"competition_id", "gold"}),

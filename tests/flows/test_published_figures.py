@@ -246,7 +246,7 @@ def test_agents_of_one_group_are_not_averaged(
     grades = read_table(store, "grades", ["both"])
     mixed = grades.assign(agent=["ab"[seed % 2] for seed in grades["seed"]]).drop(columns="run_group")
     write_frame(store, "grades", "both", mixed)
-    for arguments in (["compare", "both", "both"], ["report", "both", "--json"]):
+    for arguments in (["compare", "both", "both@v1"], ["report", "both", "--json"]):
         capsys.readouterr()
         assert main([*arguments, "--store", store.root]) == 1
         assert "group 'both' has runs of several agents (a, b)" in capsys.readouterr().err
@@ -268,6 +268,8 @@ def test_groups_of_several_editions_are_compared_with_a_warning(
     for name, says in (("old@v3", "unknown edition 'v3'"), ("old/x@v1", "run group 'old/x': use letters")):
         assert main(["compare", name, "new", "--store", store.root]) == 2
         assert says in capsys.readouterr().err
+    assert main(["compare", "old", "old", "--store", store.root]) == 2
+    assert "old is compared with itself; name two groups" in capsys.readouterr().err
     assert main(["compare", "old@v1", "new@v2", "--store", store.root]) == 0
     assert main(["report", "old", "new", "--store", store.root]) == 0
     page = (store.local("reports", "old+new") or Path()) / "report.md"

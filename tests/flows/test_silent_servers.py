@@ -69,7 +69,7 @@ def test_doctor_names_each(home: Path) -> None:
         )  # fmt: skip
     assert (done.returncode, "Traceback" in done.stderr) == (1, False), done
     lines = [" ".join(line.split()) for line in done.stdout.splitlines()]
-    assert "fail kaggle gave up after 2 tries (api.kaggle.com: Read timed out); run again to resume" in lines
+    assert "fail kaggle gave up after 2 tries (api.kaggle.com: Read timed out)" in lines
     assert f"fail dask nothing answers at tcp://{server} -> start it, or unset MLEBENCH_DASK_ADDRESS" in lines
     assert any(line.startswith(f"fail prefect http://{server}/api: timed out -> start it") for line in lines)
     assert any(line.startswith("warn docker no Docker engine answers (read timed out)") for line in lines)

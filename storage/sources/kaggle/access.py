@@ -59,11 +59,11 @@ def _access(competition_id: str, timeout: float) -> Access:
     except errors.RulesNotAccepted as error:
         return Access(competition_id, "rules", str(error), errors.rules_page(competition_id))
     except errors.NoCredentials as error:
-        return Access(competition_id, "no credentials", str(error), "https://www.kaggle.com/settings/api")
+        return Access(competition_id, "no credentials", str(error))  # it names the page
     except errors.NotFound as error:
         return Access(competition_id, "unknown", str(error), page)
     except errors.Unreachable as error:
-        return Access(competition_id, "unreachable", str(error))
+        return Access(competition_id, "unreachable", str(error).removesuffix("; run again to resume"))
     except UserError as error:
         return Access(competition_id, "refused", str(error), page)
     return Access(competition_id, "ok")

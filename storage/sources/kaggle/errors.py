@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
+from urllib.parse import urlsplit
 
 from common.errors import Kind
 from common.foreign_errors import network_reason
@@ -10,7 +12,7 @@ from competitions.errors import DownloadError
 from storage.sources.kaggle.credentials import redact
 
 CREDENTIALS = (
-    "provide Kaggle credentials in one of three ways: a token in the environment variable KAGGLE_API_TOKEN, the "
+    "provide them in one of three ways: a token in the environment variable KAGGLE_API_TOKEN, the "
     "variables KAGGLE_USERNAME and KAGGLE_KEY, or the file ~/.kaggle/kaggle.json (make them at "
     "https://www.kaggle.com/settings/api)"
 )
@@ -107,7 +109,13 @@ def describe(error: Exception) -> str:
     if status is not None:
         return f"HTTP {status} {message}".rstrip()
     text = redact(" ".join(str(error).split()))
-    return network_reason(text) or f"{type(error).__name__}: {text[:160]}"
+    reason = network_reason(text) or f"{type(error).__name__}: {text[:160]}"
+    return f"{reason}, through the proxy {_proxy()} of HTTPS_PROXY" if "ProxyError(" in text and _proxy() else reason
+
+
+def _proxy() -> str:
+    """The address of the proxy on the way to Kaggle, without user and password; empty without one."""
+    return urlsplit(os.environ.get("HTTPS_PROXY", "")).netloc.rpartition("@")[2]
 
 
 def status_of(error: Exception) -> tuple[int | None, str]:

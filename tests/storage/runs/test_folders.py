@@ -13,6 +13,7 @@ from storage.runs.folders import (
     graded_folders,
     group_exists,
     runs_of,
+    similar_groups,
     stored_runs,
 )
 from storage.runs.records import RunRecord
@@ -81,6 +82,13 @@ def test_grades_of_several_editions_stand_beside_each_other(recorded_store: Stor
     assert [grade.edition for grade in folder.read_grades()] == ["v2", "v1"]
     assert folder.read_grade() == first
     assert [each.run_group for each in graded_folders(recorded_store, "old-process")] == ["old-process"]
+
+
+def test_trials_are_suggested_only_to_who_wants_one() -> None:
+    groups = ["mine", "try-mine-20260101T000000Z"]
+    assert similar_groups("minee", groups) == " Did you mean mine?"
+    assert similar_groups("20260101T000000Z", groups) == ""
+    assert "try-mine" in similar_groups("try-mine", groups)
 
 
 def test_an_imported_group_has_grades_and_no_runs(recorded_store: Store) -> None:

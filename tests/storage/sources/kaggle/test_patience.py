@@ -7,7 +7,7 @@ import requests
 
 from common.causes import cause_of
 from storage.sources.kaggle import retry
-from storage.sources.kaggle.errors import Unreachable
+from storage.sources.kaggle.errors import Unreachable, describe
 
 
 @pytest.mark.parametrize(("patience", "tries", "passes"), [(8, 2, False), (130, 4, False), (3600, 8, True)])
@@ -39,3 +39,10 @@ def test_what_arrives_begins_the_time_again(monkeypatch: pytest.MonkeyPatch) -> 
         retries.failed(requests.ReadTimeout())
         retries.progress()
         now[0] += 60
+
+
+def test_a_refusing_proxy_is_named_without_its_password(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", "http://me:secret@127.0.0.1:9")
+    with pytest.raises(requests.exceptions.ProxyError) as refused:
+        requests.get("https://api.kaggle.com", timeout=10)
+    assert describe(refused.value) == "api.kaggle.com: Connection refused, through the proxy 127.0.0.1:9 of HTTPS_PROXY"
