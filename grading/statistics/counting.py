@@ -15,7 +15,7 @@ from typing import Any, Literal, get_args
 import pandas as pd
 
 from grading.medals import human_percentile
-from grading.statistics.series import BENCHMARK_SPLITS, SPLITS, by_series, latest_grades, seed_order
+from grading.statistics.series import BENCHMARK_SPLITS, SPLITS, by_series, latest_grades, runs_of, seed_order
 
 Incomplete = Literal["available", "exclude", "fail"]
 By = Literal["complexity", "category"]
@@ -147,7 +147,7 @@ def cells_of(
     stated = _stated(table, by) if len(table) else {}
     known: Facts = {**counting.facts, **{competition: {by: split} for competition, split in stated.items()}}
     for series, group in by_series(table):
-        ran = _runs_of(series, runs)
+        ran = runs_of(series, runs)
         names, numbers = _ran(group, ran, counting)
         seeds = sorted(numbers, key=seed_order)
         graded = {(row["competition_id"], row["seed"]): row for row in group.to_dict("records")}
@@ -179,15 +179,6 @@ def _cells(
     return Cells(series, split, competitions, seeds, counted, rows, gaps)
 
 
-def _runs_of(series: Mapping[str, str], runs: pd.DataFrame | None) -> pd.DataFrame | None:
-    """The runs of a series: those of its edition, or all of the group if it has none, as in a regraded group."""
-    if runs is None or runs.empty:
-        return None
-    own = runs[(runs["run_group"] == series["run_group"]) & (runs["agent"] == series["agent"])]
-    same = own[own["edition"] == series["edition"]]
-    return own if same.empty else same
-
-
 def _ran(group: pd.DataFrame, ran: pd.DataFrame | None, counting: Counting) -> tuple[set[str], set[Any]]:
     """The competitions and seeds of a series: those that were run, and those planned if what is missing counts."""
     tables = [table for table in (group, ran) if table is not None]
@@ -205,7 +196,7 @@ def never_run(grades: pd.DataFrame, runs: pd.DataFrame | None, counting: Countin
     Of a competition and a seed that both were run, a missing run is a gap of `Cells`.
     """
     for series, group in by_series(latest_grades(grades)):
-        names, seeds = _ran(group, _runs_of(series, runs), counting)
+        names, seeds = _ran(group, runs_of(series, runs), counting)
         for name, seed in sorted(counting.planned.get(series["run_group"], ())):
             wanted = counting.expected is None or name in counting.expected
             if wanted and not (name in names and seed in seeds):
