@@ -132,10 +132,7 @@ VARIANTS = {
 
 
 def sensitive(view: View, results: Results) -> tuple[list[str], list[tuple[Series, str, dict[str, Any]]]]:
-    """The splits, and rows (series, decision, rates by split) of the table of sensitivity.
-
-    There are no rows if no agent has different ones.
-    """
+    """The splits, and rows (series, decision, rates by split) of the table; no rows if no agent has different ones."""
     aggregate = sensitivity(results.grades, results.runs, results.counting, results.leaking, results.findings)
     splits = sorted(set(aggregate["split"]), key=split_order)
     if repeated_by_all(splits):
@@ -187,8 +184,7 @@ def rates(view: View, aggregate: Aggregate) -> list[tuple[Series, str, dict[str,
         if repeated and row["split"] == "all":
             continue
         rows.setdefault((view.series_of(row).index, row["split"]), {})[row["rate"]] = row
-    in_order = sorted(rows.items(), key=lambda each: each[0][0])
-    return [(view.series[index], split, rates) for (index, split), rates in in_order]
+    return [(view.series[key[0]], key[1], rows[key]) for key in sorted(rows, key=lambda key: key[0])]
 
 
 def percentiles(view: View, results: Results) -> dict[tuple[int, str], float]:
