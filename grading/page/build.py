@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -24,14 +24,13 @@ def build_view(
     percentiles: Mapping[str, Sequence[float]] | None = None,
     titles: Mapping[str, str] | None = None,
     facts: Facts | None = None,
-    expected: Container[str] | None = None,
     ranked: Sequence[tuple[str, ...]] = (),
 ) -> View:
     """The view of the tables `grades` and `runs`: the newest grade of each run, and runs without a grade.
 
     Competitions that are missing in `thresholds` use the thresholds in their grades. `facts` has complexity and
-    category of competitions without a grade. With `expected`, other competitions are left out, but not their series.
-    Series stand in the order of `ranked` (run group, agent, edition), others after them.
+    category of competitions without a grade. Series stand in the order of `ranked` (run group, agent, edition), others
+    after them.
     """
     graded = [_plain(row) for row in latest_grades(grades).to_dict("records")]
     by_run = {(row["run_group"], row["run_id"]): row for row in map(_plain, _records(runs))}
@@ -44,8 +43,6 @@ def build_view(
 
     competitions = []
     for competition_id in {row["competition_id"]: None for row in rows}:
-        if expected is not None and competition_id not in expected:
-            continue
         own = [row for row in rows if row["competition_id"] == competition_id]
         known = next((row for row in own if row["outcome"] is not None), {})
         stated = (thresholds or {}).get(competition_id) or _stored_thresholds(known)

@@ -119,18 +119,23 @@ class Results:
 
     @cached_property
     def view(self) -> View:
-        """The rows of these results as the page shows them, with cleaned text, and the best agent first."""
+        """The rows of these results as the page shows them, with cleaned text, and the best agent first.
+
+        Competitions that do not count are left out, but not the series that ran only those.
+        """
         rates = self.aggregate().rates
-        return build_view(
+        view = build_view(
             self.grades,
             self.runs,
             thresholds=self.thresholds,
             percentiles=self.percentiles,
             titles=self.titles,
             facts=self.facts,
-            expected=self.expected,
             ranked=best_first(rates[rates["rate"] == "any_medal"].to_dict("records"), self.split_sizes),
         )
+        if self.expected is None:
+            return view
+        return replace(view, competitions=tuple(each for each in view.competitions if each.id in self.expected))
 
     @cached_property
     def pass_at(self) -> pd.DataFrame:

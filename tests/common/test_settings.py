@@ -179,14 +179,19 @@ def test_the_home_of_nobody_is_named(toml: Toml, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize("empty", ["", " ", "\n", '""'])
-def test_an_empty_value_is_unset(empty: str, toml: Toml, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_empty_value_is_unset_but_that_of_the_store(empty: str, toml: Toml, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in Settings.model_fields:
         monkeypatch.delenv(f"{PREFIX}{name.upper()}", raising=False)
     default = get_settings()
-    for name in Settings.model_fields:
+    for name in Settings.model_fields.keys() - {"store"}:
         monkeypatch.setenv(f"{PREFIX}{name.upper()}", empty)
     get_settings.cache_clear()
     assert get_settings() == default
+    monkeypatch.setenv(f"{PREFIX}STORE", empty)
+    get_settings.cache_clear()
+    with pytest.raises(UserError, match="MLEBENCH_STORE is empty"):
+        get_settings()
+    monkeypatch.delenv(f"{PREFIX}STORE")
     get_settings.cache_clear()
     toml("\n".join(f"{name} = {json.dumps(empty)}" for name in ("store", "scratch", "raw_dir", "patience")))
     assert get_settings() == default
