@@ -144,7 +144,7 @@ class TestCompareAndReport:
         assert mlebench("report", GROUP, "--split", "nonsense", store=group) == 2
 
     def test_the_numbers_are_tables_first(self, group: Store) -> None:
-        snapshot = {"run_id": f"{GROUP}-diabetes-0", "competition_id": "diabetes", "seed": 0, "at_seconds": 30.0}
+        snapshot = {"run_id": f"{GROUP}-diabetes-0", "competition_id": "diabetes", "seed": 0, "at_seconds": 300.0}
         rows = [{**snapshot, "score": 0.0, "any_medal": True}]
         rows += [{**rows[0], "run_id": f"{GROUP}-diabetes-{seed}", "seed": seed} for seed in (1, 2)]
         write_frame(group, "snapshots", GROUP, pd.DataFrame(rows), "part-7")
