@@ -25,7 +25,8 @@ from common.temporary import named_in_errors
 
 POLL_SECONDS = 5.0
 REPORT_SECONDS = 60.0
-_CONNECT_SECONDS = 10.0
+_CONNECT_SECONDS = 30.0
+"""A scheduler whose machine is busy takes more than ten."""
 _own: dict[str, Any] = {}
 """The certificates (`distributed.Security`) of this process's local clusters, by address."""
 _log = logging.getLogger(__name__)
