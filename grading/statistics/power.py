@@ -11,15 +11,14 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from grading.statistics.resampling import Floats, table_of
+from grading.statistics.differences import LEVEL
+from grading.statistics.resampling import Floats, means_of, table_of
 
 Question = Literal["these", "like_these"]
 """Who is better on "these" competitions, where only runs vary, or on others "like_these", which vary, too."""
 
 CORRELATION = 0.5
 """Correlation by competition of two agents' true rates, where the results of one agent do not tell it."""
-LEVEL = 0.05
-"""Two-sided level of the tests."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +48,7 @@ def variances(tables: Sequence[ArrayLike]) -> Variances:
     known = [each[~np.isnan(each)] for each in within]
     mean_within = float(np.concatenate(known).mean()) if sum(map(len, known)) else math.nan
     noise = [_noise(table, each, mean_within) for table, each in zip(values, within, strict=True)]
-    means = [_means(table) for table in values]
+    means = [means_of(table) for table in values]
     if len(values) == 1:
         between = 2 * (1 - CORRELATION) * _true_variance(means[0], noise[0])
     else:
@@ -111,17 +110,10 @@ def _quantile(share: float) -> float:
     return float(ndtri(share))
 
 
-def _means(table: Floats) -> Floats:
-    """The mean of each competition's runs; NaN without one."""
-    runs = (~np.isnan(table)).sum(axis=1)
-    found: Floats = np.where(runs > 0, np.nansum(table, axis=1) / np.maximum(runs, 1), np.nan)
-    return found
-
-
 def _within(table: Floats) -> Floats:
     """The variance of each competition's runs, with n - 1 in its denominator; NaN with fewer than two."""
     runs = (~np.isnan(table)).sum(axis=1)
-    squares = np.nansum((table - _means(table)[:, None]) ** 2, axis=1)
+    squares = np.nansum((table - means_of(table)[:, None]) ** 2, axis=1)
     found: Floats = np.where(runs > 1, squares / np.maximum(runs - 1, 1), np.nan)
     return found
 

@@ -14,6 +14,7 @@ from grading.statistics.resampling import (
     Vary,
     competition_weights,
     have_runs,
+    means_of,
     run_weights,
     table_of,
 )
@@ -69,7 +70,7 @@ def ranking(tables: Mapping[str, ArrayLike], vary: Vary = "competitions", draws:
     if len({len(table) for table in values}) != 1 or not len(values[0]):
         raise ValueError("need tables with the same competitions, at least one")
     has = np.array([(~np.isnan(table)).any(axis=1) for table in values], dtype=float)
-    means = np.array([_means(table) for table in values])
+    means = np.array([np.nan_to_num(means_of(table)) for table in values])
     both = has @ has.T > 0
     np.fill_diagonal(both, False)
     generator = np.random.default_rng(seed)
@@ -84,13 +85,6 @@ def ranking(tables: Mapping[str, ArrayLike], vary: Vary = "competitions", draws:
         ahead, known = np.einsum("dc,abc->dab", weights, pairs, optimize=True), both & (has @ has.T > 1)
     now = means @ has.T
     return Ranking(_ranks(names, now - now.T, both, ahead, known), _better(names, ahead, known))
-
-
-def _means(table: Floats) -> Floats:
-    """The mean of each competition's graded runs; 0 without one."""
-    runs = (~np.isnan(table)).sum(axis=1)
-    found: Floats = np.nansum(table, axis=1) / np.maximum(runs, 1)
-    return found
 
 
 def _ranks(names: list[str], now: Floats, both: Bools, ahead: Floats, known: Bools) -> list[Rank]:

@@ -32,6 +32,13 @@ def table_of(values: ArrayLike) -> Floats:
     return table
 
 
+def means_of(table: Floats) -> Floats:
+    """The mean of each competition's graded runs; NaN without one."""
+    runs = (~np.isnan(table)).sum(axis=1)
+    found: Floats = np.where(runs > 0, np.nansum(table, axis=1) / np.maximum(runs, 1), np.nan)
+    return found
+
+
 def have_runs(table: Floats, k: int) -> bool:
     """Whether nine in ten of the competitions with a graded run have `k` of them."""
     runs = (~np.isnan(table)).sum(axis=1)
