@@ -11,9 +11,8 @@ import pandas as pd
 
 from common.cleaning import clean
 from grading.page.format import DASH, number, percent
-from grading.page.order import first_split
+from grading.page.order import first_split, repeated_by_all
 from grading.page.results import Results
-from grading.page.sections import repeated_by_all
 from grading.page.view import Series, View
 from grading.statistics.attempts import best_of
 from grading.statistics.series import SERIES, split_order

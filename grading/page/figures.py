@@ -13,8 +13,8 @@ from markupsafe import Markup
 from common.cleaning import clean
 from grading.page.charts import Axis, Line, draw, scale, steps
 from grading.page.format import duration
+from grading.page.order import repeated_by_all
 from grading.page.results import Results
-from grading.page.sections import repeated_by_all
 from grading.page.view import Series, View
 from grading.statistics.aggregate import Aggregate
 from grading.statistics.learning import learning

@@ -13,12 +13,16 @@ Rates = Sequence[Mapping[Any, Any]]
 """Rows of `grading.statistics.aggregate.Aggregate.rates` of any medal."""
 
 
+def repeated_by_all(splits: Sequence[str]) -> str | None:
+    """The benchmark split that was run if it is the only one, in which case "all" would repeat its figures."""
+    run = [split for split in splits if split in BENCHMARK_SPLITS]
+    return run[0] if len(run) == 1 else None
+
+
 def splits_of(rates: Rates) -> list[str]:
     """The splits to show: without "all" if it would repeat the only one."""
     splits = list(dict.fromkeys(str(row["split"]) for row in rates))
-    if sum(split in BENCHMARK_SPLITS for split in splits) == 1 and "all" in splits:
-        splits.remove("all")
-    return splits
+    return [split for split in splits if split != "all"] if repeated_by_all(splits) else splits
 
 
 def first_split(rates: Rates) -> str:

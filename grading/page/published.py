@@ -13,6 +13,7 @@ from common.markdown import Markdown, escape, table
 from common.units import counted
 from grading.conditions import deviations, unlike, unlike_grades
 from grading.page.format import DASH
+from grading.page.order import repeated_by_all
 from grading.page.results import Results
 from grading.page.sections import covered
 from grading.page.view import Series, View
@@ -67,7 +68,7 @@ def published_rows(view: View, results: Results) -> PublishedRows:
         found = splits.get(series.index, {})
         sizes = {**results.split_sizes, "all": sum(results.split_sizes.get(name, 0) for name in BENCHMARK_SPLITS)}
         cells = [_rate(found.get(split), sizes.get(split, 0)) for split in BENCHMARK_SPLITS]
-        cells.append(DASH if _repeats(found) else _rate(found.get("all"), sizes["all"]))
+        cells.append(DASH if repeated_by_all(list(found)) else _rate(found.get("all"), sizes["all"]))
         leaking = results.leaking.get(series.edition, ())
         own = {c.id for c in view.competitions if any(key[0] == series.index for key in c.results)}
         ran.add(frozenset(own))
@@ -101,11 +102,6 @@ def _splits(view: View, results: Results) -> dict[int, dict[str, Any]]:
         series = view.series_of(key)
         found[series.index] = experiment(grades, [key["run_group"]], names.get(series.index, {}))["splits"]
     return found
-
-
-def _repeats(splits: Mapping[str, Mapping[str, Any]]) -> bool:
-    """Whether "all" is one split only."""
-    return sum(split in splits for split in BENCHMARK_SPLITS) < 2
 
 
 def _runs_of(series: Series, runs: pd.DataFrame | None) -> pd.DataFrame:

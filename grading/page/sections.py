@@ -13,6 +13,7 @@ import pandas as pd
 from common.cleaning import clean
 from common.units import counted
 from grading.page import format as fmt
+from grading.page.order import repeated_by_all
 from grading.page.results import Results
 from grading.page.scales import medal_position
 from grading.page.strip_plots import duration_strip
@@ -156,12 +157,6 @@ def bounded(view: View, aggregate: Aggregate) -> list[tuple[Series, str, dict[An
     if repeated_by_all(list(aggregate.rates["split"].unique())):
         missing = missing[missing["split"] != "all"]
     return [(view.series_of(row), str(row["split"]), row) for row in missing.to_dict("records")]
-
-
-def repeated_by_all(splits: Sequence[str]) -> str | None:
-    """The benchmark split that was run if it is the only one, in which case "all" would repeat its figures."""
-    run = [split for split in splits if split in BENCHMARK_SPLITS]
-    return run[0] if len(run) == 1 else None
 
 
 def categories(view: View, aggregate: Aggregate) -> list[tuple[str, int, dict[int, dict[Any, Any]]]]:

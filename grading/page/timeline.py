@@ -14,9 +14,9 @@ from markupsafe import Markup
 from common.cleaning import clean
 from grading.page.drawing import HEIGHT, WIDTH, chart
 from grading.page.format import duration, number, percent
+from grading.page.order import repeated_by_all
 from grading.page.results import Results
 from grading.page.scales import score_axis
-from grading.page.sections import repeated_by_all
 from grading.page.view import CompetitionView, Series, View
 from grading.statistics.series import split_order
 
