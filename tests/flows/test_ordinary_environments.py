@@ -21,7 +21,8 @@ from tests.proxies import proxy
 ROOT = Path(__file__).parents[2]
 COMMAND = Path(sys.executable).with_name("mlebench")
 
-_NOT_OF_THE_USER = ("PREFECT_HOME", "PREFECT_API_URL", "PREFECT_PROFILES_PATH", "MLEBENCH_SCRATCH", "PWD")
+_NOT_OF_THE_USER = {"PREFECT_HOME", "PREFECT_API_URL", "PREFECT_PROFILES_PATH", "MLEBENCH_SCRATCH"}
+_NOT_OF_THE_USER |= {"PWD", "PYTHONSAFEPATH"}
 """Variables of this process that a user does not have; commands that were called in it have set some."""
 
 

@@ -18,7 +18,8 @@ from flows import temporary_server
 from tasks.wiring.prefect_server import served
 
 
-def test_flows_use_it_and_take_it_for_none_that_stays() -> None:
+def test_flows_use_it_and_take_it_for_none_that_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PREFECT_API_URL", raising=False)  # commands that ran in this process set it to nothing
     server = temporary_server.start()
     assert server is not None
     assert temporary_server.start() is server, "there is one for all flows of a process"
