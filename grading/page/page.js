@@ -1,15 +1,26 @@
 "use strict";
-// Sort a table by a column: by data-v if there is one, by the ranks of its words (medals), by the number with which a
-// text begins, else by text. Empty cells and dashes come last either way.
+// Sort a table by a column: by data-v if there is one, by the ranks of its words (medals), by a duration, by the number
+// with which a text begins, else by text. Empty cells and dashes come last either way.
+const units = { h: 3600, min: 60, s: 1 };
 const ends = {"\u221e": Infinity, "\u2212\u221e": -Infinity, "\u2013": "", NaN: ""};
 const value = (text, ranks) => {
   if (Object.hasOwn(ends, text)) return ends[text];
   const rank = ranks.indexOf(text);
   if (rank >= 0) return rank;
   const plain = text.replace(/^([$]|< )|,(?=\d{3})/g, "").replace(/^\u2212/, "-");
+  if (/^([\d.]+ (h|min|s) ?)+$/.test(plain)) {
+    return [...plain.matchAll(/([\d.]+) (h|min|s)/g)].reduce((sum, [, count, unit]) => sum + count * units[unit], 0);
+  }
   return /^[-+]?\d+(\.\d+)?(e[-+]?\d+)?( (±|of|to|\[|\(|comp).*)?$/.test(plain) ? parseFloat(plain) : text;
 };
 const all = (selector, within = document) => [...within.querySelectorAll(selector)];
+// On narrow screens a row is a list, in which each cell is labelled with the head of its column.
+for (const table of all("table.stack")) {
+  const names = [...table.tHead.rows[0].cells].map((head) => head.textContent);
+  for (const row of table.tBodies[0].rows) {
+    [...row.cells].forEach((cell, column) => column && (cell.dataset.label = names[column]));
+  }
+}
 for (const table of all("table.sortable")) {
   const ranks = (table.dataset.ranks || "\0").split("|");
   const heads = [...table.tHead.rows[table.tHead.rows.length - 1].cells];
@@ -53,8 +64,15 @@ for (const input of all("input[data-filter]")) {
   });
 }
 
-// Links to what the store has of a run: its folder, and the page with its steps.
+// The list of all runs: the name and the agent of a row without them are those of the row above.
 const runs = document.getElementById("all");
+if (runs) {
+  let above = ["", ""];
+  for (const row of runs.tBodies[0].rows) {
+    above = above.map((text, column) => (row.cells[column].textContent ||= text));
+  }
+}
+// Links to what the store has of a run: its folder, and the page with its steps.
 if (runs && runs.dataset.root) {
   const groups = JSON.parse(runs.dataset.groups);
   for (const cell of all("[data-l]", runs)) {

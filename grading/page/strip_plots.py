@@ -86,10 +86,10 @@ def score_strip(competition: CompetitionView, series: Sequence[Series], titles: 
         value = f"{name}: {number(getattr(thresholds, name))}"
         parts.append(_tick(at[name], top - 3, bottom, name))
         parts.append(
-            Markup('<line class="lead" x1="{:.2f}%" y1="12" x2="{:.2f}%" y2="{}"/>').format(label, at[name], top - 3)
+            Markup('<line class="lead" x1="{:.1f}%" y1="12" x2="{:.1f}%" y2="{}"/>').format(label, at[name], top - 3)
         )
         parts.append(
-            Markup('<text class="letter" x="{:.2f}%" y="10">{}<title>{}</title></text>').format(
+            Markup('<text class="letter" x="{:.1f}%" y="10">{}<title>{}</title></text>').format(
                 label, name[0].upper(), value
             )
         )
@@ -177,18 +177,21 @@ def _marks(placed: Sequence[tuple[float, Result]], y: float, titles: bool = True
                 if off[id(result)]
                 else f"m{result.series.shape}"
             )
-            hollow = " hollow" if timing and result.status not in (None, "completed") else ""
+            hollow = timing and result.status not in (None, "completed")
+            # A shape has the colour of its series, and needs a class only otherwise.
+            own = "" if shape[0] == "m" and not hollow else f"s{result.series.shape}{' hollow' * hollow}"
+            name = Markup(' class="{}"').format(own) if own else ""
             title = Markup(">{}</use>").format(_title(result_title(result, timing), titles)) if titles else Markup("/>")
             parts.append(
-                Markup('<use href="#{}" class="s{}{}" x="{:.2f}%" y="{:.1f}"{}').format(
-                    shape, result.series.shape, hollow, place, y + step * (i - (len(cluster) - 1) / 2), title
+                Markup('<use href="#{}"{} x="{:.1f}%" y="{:g}"{}').format(
+                    shape, name, place, round(y + step * (i - (len(cluster) - 1) / 2), 1), title
                 )
             )
     return parts
 
 
 def _band(left: float, right: float, height: float, name: str, top: float = 0) -> Markup:
-    return Markup('<rect class="band {}" x="{:.2f}%" width="{:.2f}%" y="{}" height="{}"/>').format(
+    return Markup('<rect class="band {}" x="{:.1f}%" width="{:.1f}%" y="{}" height="{}"/>').format(
         name, left, right - left, top, height
     )
 
@@ -201,7 +204,7 @@ def _rug(places: Sequence[float], top: float) -> Markup:
 
 
 def _tick(at: float, top: float, bottom: float, name: str) -> Markup:
-    return Markup('<line class="tick {0}" x1="{1:.2f}%" x2="{1:.2f}%" y1="{2}" y2="{3}"/>').format(
+    return Markup('<line class="tick {0}" x1="{1:.1f}%" x2="{1:.1f}%" y1="{2}" y2="{3}"/>').format(
         name, at, top, bottom
     )
 

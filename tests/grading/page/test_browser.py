@@ -12,6 +12,7 @@ from xml.etree import ElementTree
 import pandas as pd
 import pytest
 
+from common.units import parse_duration
 from grading.page import render_page
 from grading.words import KIND_GLYPHS
 from tests.grading.page.board import board
@@ -128,6 +129,8 @@ def test_a_page_of_twelve_agents_over_the_whole_benchmark_is_small_and_sorted(br
         found = [float(match[1].replace(",", "")) for text in texts if (match := number.match(text))]
         assert found == sorted(found), table
         assert len(set(found)) > 2, table
+    times = [parse_duration(text) for text in browser.run(f"{column}(document.querySelector('#all'), 6)")]
+    assert times == sorted(times)
     ranks = browser.run(f"{column}(document.querySelector('.matrix'), 2)")
     assert [mark for mark, _ in itertools.groupby(ranks)] == [m for m in KIND_GLYPHS.values() if m in ranks]
 
@@ -143,6 +146,8 @@ def test_nothing_is_cut_off_or_printed_over_on_a_narrow_screen(browser: Browser,
     assert browser.run(f"[...document.querySelectorAll('.stack td')].{wide}") == []
     boxes = "[...document.querySelectorAll('main .scroll')].filter((box) => !box.querySelector('.matrix, .conditions'))"
     assert browser.run(f"{boxes}.{wide}") == [], "the medal matrix and the conditions scroll below fixed names"
+    label = "getComputedStyle(document.querySelector('#cost .stack td:nth-child(3)'), '::before').content"
+    assert browser.run(label) == '"Calls"', "a cell is labelled with the head of its column"
 
 
 @pytest.mark.service("chromium")
@@ -172,6 +177,8 @@ def test_a_browser_sorts_and_filters_tables(browser: Browser, file: Path) -> Non
         scores = [float(text) for text in browser.run(column) if text != "–"]
         assert scores == sorted(scores, reverse=order < 0)
         assert browser.run(column)[-1] == "–"  # what has no score comes last either way
+    names = browser.run("[...document.querySelectorAll('#all tbody th')].map((cell) => cell.textContent)")
+    assert "" not in names, "the file has the name of a competition once, the page in every row"
     browser.run("var box = document.querySelector('[data-filter=all]'); box.value = 'SILVER name-16'; undefined")
     browser.run("box.dispatchEvent(new Event('input'))")
     all_rows = "[...document.querySelectorAll('#all tbody tr')]"
