@@ -79,7 +79,7 @@ test-fast: $(VENV)/installed-dev
 check: $(VENV)/installed-dev
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
-	@$(BIN)/mypy common competitions grading storage sandbox tasks flows deployments benchmarks tests mlebench_pipeline.py mlebench_command.py
+	@$(BIN)/mypy common competitions grading storage sandbox tasks flows deployments mlebench benchmarks tests mlebench_pipeline.py mlebench_command.py
 	@$(BIN)/python -m tests.catalog_types
 
 format: $(VENV)/installed-dev

@@ -11,8 +11,10 @@ import importlib.util
 import sys
 from pathlib import Path
 
-_PACKAGES = ("common", "competitions", "grading", "storage", "sandbox", "tasks", "flows", "deployments")
+_PACKAGES = ("common", "competitions", "grading", "storage", "sandbox", "tasks", "flows", "deployments", "mlebench")
 _ROOT = Path(__file__).resolve().parent
+_PUBLISHED = "mlebench-*.dist-info"
+"""The installed distribution of the published benchmark; ours is mlebench_pipeline."""
 
 
 def in_the_way() -> str:
@@ -28,6 +30,11 @@ def in_the_way() -> str:
                 f"mlebench: {foreign[0]} has the name of a package of mlebench and would be imported instead; remove "
                 "its folder from PYTHONPATH, call mlebench from another directory, or rename it"
             )
+    if any(_ROOT.glob(_PUBLISHED)):
+        return (
+            "mlebench: the published benchmark is installed here too, and has a package of the same name; run `pip "
+            "uninstall mlebench` and install mlebench-pipeline again, or use an environment for each"
+        )
     return ""
 
 

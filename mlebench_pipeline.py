@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from flows.recovery import recovery
     from flows.unattended import benchmark, grading, preparation
 
-_PACKAGES = ("common", "competitions", "grading", "storage", "sandbox", "tasks", "flows")
+_PACKAGES = ("common", "competitions", "grading", "storage", "sandbox", "tasks", "flows", "mlebench")
 _MODULES = {
     "attempt": "flows.attempt",
     "benchmark": "flows.unattended",

@@ -20,7 +20,7 @@ from pathlib import Path
 from common.syntax import parse
 
 ROOT = Path(__file__).parents[1]
-_PACKAGES = ("common", "competitions", "grading", "storage", "sandbox", "tasks", "flows")
+_PACKAGES = ("common", "competitions", "grading", "storage", "sandbox", "tasks", "flows", "mlebench")
 # Libraries whose import name is not the name of their distribution.
 _DISTRIBUTIONS = {"sklearn": "scikit-learn", "PIL": "pillow", "yaml": "PyYAML", "cv2": "opencv-python"}
 # Libraries that move, inflate, hash or validate bytes: every version of them creates the same files.

@@ -25,6 +25,7 @@ ROOMS: dict[str, set[str]] = {
     "tasks": {"common", "competitions", "grading", "storage", "sandbox"},
     "flows": {"common", "competitions", "grading", "storage", "sandbox", "tasks"},
     "deployments": {"common", "competitions", "grading", "storage", "sandbox", "tasks", "flows"},
+    "mlebench": {"common", "competitions", "grading", "storage", "tasks"},
     "benchmarks": {"common", "competitions", "grading", "storage", "sandbox", "tasks", "flows", "deployments"},
 }
 
@@ -226,6 +227,7 @@ def test_nothing_below_tasks_knows_prefect_or_reads_settings(room: str) -> None:
     "statement",
     [
         "import common, competitions, competitions.registry, grading, storage, sandbox, tasks, flows",
+        "from mlebench.registry import registry; registry.get_competition('leaf-classification')",
         "from competitions import registry; registry.get('leaf-classification')",
         "from flows.cli import main; main(['--help'])",
         "from flows.cli import main; main(['run', '--help'])",

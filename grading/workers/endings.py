@@ -40,8 +40,15 @@ class Verdict:
 
 
 def missing(path: Path | None) -> Verdict:
-    """The verdict without a file to grade."""
-    return Verdict("missing", message=f"there is no submission at {path}" if path else "there is no submission")
+    """The verdict without a submission, by the rule of `submission_exists`."""
+    if path is None:
+        return Verdict("missing", message="there is no submission")
+    try:
+        there = os.path.lexists(path)
+    except (OSError, ValueError):  # a name that is too long, or with a NUL
+        there = False
+    reason = "; what is there is not a file whose name ends in .csv" if there else ""
+    return Verdict("missing", message=f"there is no submission at {path}{reason}")
 
 
 def too_large(bounds: Bounds) -> Verdict:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import stat
 from dataclasses import dataclass
 from pathlib import Path
@@ -91,11 +90,11 @@ def resident_bytes(pid: int | None = None) -> int:
     return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("RssAnon:")), 0)
 
 
-def is_there(path: Path) -> bool:
-    """Whether the path exists. A broken link counts as existing."""
+def submission_exists(path: Path) -> bool:
+    """Whether there is a submission by the rule of the published benchmark: a file whose name ends in .csv."""
     try:
-        return os.path.lexists(path)
-    except (OSError, ValueError):  # a NUL in the name, or a name that is too long
+        return path.is_file() and path.suffix.lower() == ".csv"
+    except (OSError, ValueError):  # a name that is too long, or with a NUL
         return False
 
 

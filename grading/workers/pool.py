@@ -21,7 +21,7 @@ from grading.grade import Grade, grade_of
 from grading.medals import Thresholds
 from grading.workers.endings import Verdict, killed, missing, server_ended, unreadable
 from grading.workers.halves import DRAWS, SECONDS, Halves
-from grading.workers.limits import GradingLimits, bounds_of, check_file, is_there
+from grading.workers.limits import GradingLimits, bounds_of, check_file, submission_exists
 
 if TYPE_CHECKING:
     from competitions.competition import Competition
@@ -218,7 +218,7 @@ class GradingPool:
 
     def _refuse(self, path: Path | None) -> Verdict | None:
         """The verdict on a path that can be rejected without reading it; None for a file to read."""
-        if path is None or not is_there(path):
+        if path is None or not submission_exists(path):
             return missing(path)
         try:
             check_file(path, self.bounds.size_bytes)

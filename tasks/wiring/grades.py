@@ -6,6 +6,7 @@ This module does not import Prefect, which takes long.
 from __future__ import annotations
 
 import atexit
+import os
 import threading
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
@@ -139,6 +140,16 @@ def _graders() -> GraderCache:
     graders = GraderCache()
     atexit.register(graders.close)
     return graders
+
+
+def _forget_graders() -> None:
+    """In a process that was forked: the graders belong to the process before, and a thread of it may hold the lock."""
+    global _lock
+    _lock = threading.Lock()
+    _graders.cache_clear()
+
+
+os.register_at_fork(after_in_child=_forget_graders)
 
 
 def chosen_thresholds(store: Store, facts: CompetitionFacts, leaderboard: Leaderboard) -> Thresholds:
