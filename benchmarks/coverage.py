@@ -86,14 +86,13 @@ def difference_errors(repetitions: int = 1_000) -> Lines:
             for _ in range(repetitions):
                 levels = generator.normal(-1, 1.2, competitions)[:, None]
                 own = generator.normal(0, 0.4, (2, competitions, 1))
-                for question, extra in (("these", 0 * own), ("like these", own)):
+                for question, extra in (("these", 0 * own), ("like_these", own)):
                     scores = levels + extra + generator.normal(0, 0.5, (2, competitions, seeds))
                     scores[1] += step
                     for outcome, values in (("medals", (scores > 0).astype(float)), ("percentiles", ndtr(scores))):
                         sides = [{str(name): runs for name, runs in enumerate(side.tolist())} for side in values]
                         each = paired(sides[0], sides[1], binary=outcome == "medals")
-                        test = each.these if question == "these" else each.like_these
-                        found.setdefault(f"{question}, {outcome}", []).append(test.p_value < 0.05)
+                        found.setdefault(f"{question}, {outcome}", []).append(getattr(each, question).p_value < 0.05)
             shares = ", ".join(f"{name} {100 * np.mean(hits):.1f} %" for name, hits in found.items())
             yield f"{competitions} x {seeds}, {'equal agents' if not step else 'a better one'}: told apart {shares}"
 

@@ -14,8 +14,8 @@ import numpy as np
 from scipy.stats import trim_mean
 
 from grading.medals import Thresholds
-from grading.statistics.differences import paired
-from grading.statistics.power import Question, power_of, standard_error, variances
+from grading.statistics.differences import Question, paired
+from grading.statistics.power import power_of, standard_error, variances
 from grading.statistics.profiles import distribution
 from grading.statistics.ranks import ranking
 from grading.statistics.resampling import Floats, Vary

@@ -15,6 +15,7 @@ from flows.commands.graded import graded
 from flows.commands.options import StoreOptions, takes
 from flows.commands.tables import Cell, show_table
 from flows.commands.types import GRADED_GROUP
+from grading.statistics.differences import MIN_COMPETITIONS, QUESTIONS
 from grading.words import number
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ _OUTCOMES = {
     "above_median": "median",
     "valid_submission": "valid",
 }
+_LABELS = {"these": "THESE", "like_these": "LIKE THESE"}
 
 
 @click.command("compare")
@@ -80,8 +82,6 @@ def _tables(comparison: Comparison) -> dict[str, Any]:
 
 
 def _show(comparison: Comparison, a: str, b: str, everything: bool) -> None:
-    from grading.statistics.compare import QUESTIONS
-
     rows: list[dict[Any, Any]] = comparison.competitions.to_dict("records")
     changes: list[tuple[Cell, ...]] = []
     for row in rows:
@@ -124,14 +124,12 @@ def _show(comparison: Comparison, a: str, b: str, everything: bool) -> None:
 
 def _show_tests(comparison: Comparison, splits: set[str]) -> None:
     """For how many tests p is corrected, and why a question has none."""
-    from grading.statistics.differences import MIN_COMPETITIONS
-
     rows = comparison.differences
     if len(splits) == 1:  # "all" repeats it
         rows = rows[rows["split"] != "all"]
     counts = rows[rows["p_corrected"].notna()].groupby("question").size()
     if len(counts):
-        words = (f"{str(question).upper()} for {counted(count, 'test')}" for question, count in counts.items())
+        words = (f"{_LABELS[str(question)]} for {counted(count, 'test')}" for question, count in counts.items())
         click.echo(f"p in brackets is corrected: {', '.join(words)}")
     if (few := len(comparison.competitions)) < MIN_COMPETITIONS:
         click.echo(f"LIKE THESE is n/a with fewer than {MIN_COMPETITIONS} competitions in common; there are {few}")

@@ -17,11 +17,12 @@ from flows.commands.options import StoreOptions, takes
 from flows.commands.quantities import DIFFERENCE, POWER
 from flows.commands.tables import show_table
 from flows.commands.types import GRADED_GROUP
+from grading.statistics.differences import QUESTIONS, Question
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from grading.statistics.power import Question, Variances
+    from grading.statistics.power import Variances
     from storage.store import Store
 
 _FEW = 10
@@ -29,7 +30,6 @@ _FEW = 10
 SEEDS = (1, 2, 3, 5, 10)
 SIZES = {"low": 22, "all": 75}
 """Competitions of the splits that are planned for."""
-QUESTIONS: dict[Question, str] = {"these": "on these competitions", "like_these": "on competitions like these"}
 
 _EQUAL = {
     "any_medal": ("the medals", "use --figure percentile, or name other groups"),

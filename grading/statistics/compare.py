@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from grading.statistics.counting import gives_shares, share_beaten
-from grading.statistics.differences import Outcomes, Paired, Test, correct, paired
+from grading.statistics.differences import QUESTIONS, Outcomes, Paired, TTest, correct, paired
 from grading.statistics.seeds import mean, standard_error
 from grading.statistics.series import RATES, by_split, latest_grades, split_order
 
@@ -26,7 +26,6 @@ PERCENTILE = "percentile"
 """The share of teams that a run beats, beside the rates: it has more power than medals, which few runs earn."""
 TESTED = ("any_medal", "gold_medal", "above_median", "valid_submission", PERCENTILE)
 """The outcomes whose differences are tested, and for whose number the p-values are corrected."""
-QUESTIONS = {"these": "on these competitions", "like these": "on competitions like these"}
 
 
 @dataclass(frozen=True)
@@ -37,7 +36,7 @@ class Comparison:
         standard error (Welch: variances add), rates of each, and `change`: "better", "worse", "mixed" or "same".
     differences: two rows per split and outcome: means over competitions, and the mean difference B - A with its
         standard error, 95 % interval and p-value. The `question` is "these" (would other runs of these competitions
-        differ?) or "like these" (would competitions like these?); see `grading.statistics.differences.paired`.
+        differ?) or "like_these" (would competitions like these?); see `grading.statistics.differences.paired`.
         `p_corrected` is corrected for all tests of the question in this table (Holm), `smallest` is the smallest true
         difference that the test would find in 80 % of repetitions. What cannot be known is NaN.
     only_a, only_b: competitions that only one side has. They are left out of both tables.
@@ -113,12 +112,12 @@ def _row(name: str, a: pd.DataFrame, b: pd.DataFrame) -> dict[str, Any]:
 def _rows(split: str, rate: str, each: Paired) -> list[dict[str, Any]]:
     means = {"mean_a": each.a, "mean_b": each.b, "difference": each.difference, "competitions": each.competitions}
     return [
-        {"split": split, "rate": rate, **means, "question": question, **_figures(test)}
-        for question, test in zip(QUESTIONS, (each.these, each.like_these), strict=True)
+        {"split": split, "rate": rate, **means, "question": question, **_figures(getattr(each, question))}
+        for question in QUESTIONS
     ]
 
 
-def _figures(test: Test) -> dict[str, float]:
+def _figures(test: TTest) -> dict[str, float]:
     return {
         "sem": test.sem,
         "ci_low": test.interval.low,

@@ -11,6 +11,7 @@ import math
 import string
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from grading.statistics.intervals import UNKNOWN, run_variance, within_range
 from grading.statistics.seeds import Interval, holm, mean, paired_p_value, smallest_difference, standard_error
@@ -20,17 +21,22 @@ LEVEL = 0.05
 MIN_COMPETITIONS = 6
 """From fewer, nothing follows about others: flipping the signs of five differences gives p = 1/16 at best."""
 
+Question = Literal["these", "like_these"]
+"""Who is better on "these" competitions, where only runs vary, or on others "like_these", which vary, too."""
+QUESTIONS: dict[Question, str] = {"these": "on these competitions", "like_these": "on competitions like these"}
+
 Outcomes = Mapping[str, Sequence[float]]
 """Competition -> outcome of each run that counts, 0 to 1."""
 
 
 @dataclass(frozen=True)
-class Test:
-    """A two-sided test of the hypothesis that a difference is 0.
+class TTest:
+    """A two-sided t-test of the hypothesis that a difference is 0.
 
-    `corrected` is the p-value corrected for all tests of its family (Holm). `smallest` is the smallest true difference
-    that the test would find in 80 % of all repetitions; NaN if that would be above 1, where too little is known to find
-    any. What cannot be known is NaN.
+    `sem` is the standard error of the difference, `interval` its 95 % confidence interval. `corrected` is the p-value
+    corrected for all tests of its family (Holm). `smallest` is the smallest true difference that the test would find in
+    80 % of all repetitions; NaN if that would be above 1, where too little is known to find any. What cannot be known
+    is NaN.
     """
 
     sem: float = math.nan
@@ -45,7 +51,7 @@ class Test:
         return self.corrected < LEVEL  # False for NaN
 
 
-UNTESTED = Test()
+UNTESTED = TTest()
 
 
 @dataclass(frozen=True)
@@ -61,8 +67,16 @@ class Paired:
     b: float
     difference: float
     competitions: int
-    these: Test
-    like_these: Test
+    these: TTest
+    like_these: TTest
+
+    def __neg__(self) -> Paired:
+        """The difference of `a` from `b`."""
+        these, like_these = (
+            replace(test, interval=Interval(-test.interval.high, -test.interval.low))
+            for test in (self.these, self.like_these)
+        )
+        return Paired(self.b, self.a, -self.difference, self.competitions, these, like_these)
 
 
 def paired(a: Outcomes, b: Outcomes, binary: bool = True) -> Paired:
@@ -82,17 +96,17 @@ def paired(a: Outcomes, b: Outcomes, binary: bool = True) -> Paired:
     return Paired(mean(means[0]), mean(means[1]), difference, len(both), these, like_these)
 
 
-def _t_test(difference: float, error: float, degrees: int) -> Test:
+def _t_test(difference: float, error: float, degrees: int) -> TTest:
     """Student's t-test. The interval is cut at -1 and 1. Only the error is known if it is 0 or NaN."""
     if not error > 0 or degrees < 1:
-        return Test(sem=error)
+        return TTest(sem=error)
     from scipy.special import stdtr, stdtrit
 
     reach = float(stdtrit(degrees, 0.975)) * error
     interval = within_range(Interval(difference - reach, difference + reach))
     p_value = float(2 * stdtr(degrees, -abs(difference) / error))
     smallest = smallest_difference(error, degrees)
-    return Test(error, interval, p_value, math.nan, smallest if smallest <= 1 else math.nan)
+    return TTest(error, interval, p_value, math.nan, smallest if smallest <= 1 else math.nan)
 
 
 @dataclass(frozen=True)
@@ -118,9 +132,7 @@ def differences(series: Sequence[Outcomes], binary: bool = True) -> list[Differe
     for first, second in itertools.combinations(range(len(series)), 2):
         each = paired(series[second], series[first], binary)
         if each.competitions:
-            swapped = each.difference < 0
-            better, worse = (second, first) if swapped else (first, second)
-            found.append((better, worse, paired(series[first], series[second], binary) if swapped else each))
+            found.append((second, first, -each) if each.difference < 0 else (first, second, each))
     corrected = correct([each for _, _, each in found])
     return [Difference(better, worse, each) for (better, worse, _), each in zip(found, corrected, strict=True)]
 

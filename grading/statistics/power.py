@@ -6,16 +6,12 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from grading.statistics.differences import LEVEL
+from grading.statistics.differences import LEVEL, Question
 from grading.statistics.resampling import Floats, means_of, table_of
-
-Question = Literal["these", "like_these"]
-"""Who is better on "these" competitions, where only runs vary, or on others "like_these", which vary, too."""
 
 CORRELATION = 0.5
 """Correlation by competition of two agents' true rates, where the results of one agent do not tell it."""

@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from grading.statistics.power import Question, detectable, standard_error, variances
+from grading.statistics.differences import Question
+from grading.statistics.power import detectable, standard_error, variances
 from storage.tables import read_table, write_frame
 from tests.flows.graded import mlebench
 from tests.stores import Store

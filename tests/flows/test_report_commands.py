@@ -115,6 +115,9 @@ class TestCompareAndReport:
         assert "0 better, 1 worse, 0 mixed, 0 same" in output
         assert read_table(group, "comparisons")["change"].tolist() == ["worse"]
         assert "…" not in output
+        assert mlebench("compare", GROUP, "second", "--json", store=group) == 0
+        questions = {row["question"] for row in json.loads(capsys.readouterr().out)["differences"]}
+        assert questions == {"these", "like_these"}, "the words of `mlebench plan --json`"
         assert mlebench("compare", GROUP, "nobody", store=group) == 1
 
     def test_runs_that_were_never_made_or_graded_count_as_chosen(self, group: Store) -> None:

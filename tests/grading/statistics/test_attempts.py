@@ -298,7 +298,7 @@ class TestCompare:
         before, now = [2 / 3, 1 / 3, 1 / 3, 2 / 3], [2 / 3, 2 / 3, 0, 1]
         differences = np.subtract(now, before)
         assert row["difference"] == pytest.approx(differences.mean())
-        assert math.isnan(rate(rows, rate="any_medal", question="like these")["p_value"]), "four competitions are few"
+        assert math.isnan(rate(rows, rate="any_medal", question="like_these")["p_value"]), "four competitions are few"
         scores = rate(found.competitions, competition_id="d")
         assert scores["score_difference"] == pytest.approx(statistics.fmean(after["d"]) - statistics.fmean(SCORES["d"]))
         assert scores["score_sem"] == pytest.approx(math.hypot(stats.sem(after["d"]), stats.sem(SCORES["d"])))

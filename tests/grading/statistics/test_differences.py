@@ -106,6 +106,7 @@ class TestDifferences:
         first, second = ({str(n): runs.tolist() for n, runs in enumerate(side)} for side in (a, b))
         test = paired(first, second).these
         observed, together = abs((b - a).mean()), np.concatenate([a, b], axis=1)
+        assert (-paired(first, second)).these == paired(second, first).these, "the order says only which is subtracted"
         shuffled = generator.permuted(np.broadcast_to(together, (20_000, *together.shape)), axis=2)
         permuted = np.abs((shuffled[:, :, 4:] - shuffled[:, :, :4]).mean(axis=(1, 2)))
         assert test.p_value == pytest.approx(np.mean(permuted >= observed - 1e-12), abs=0.02)
