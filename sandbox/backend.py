@@ -45,6 +45,8 @@ class Allowance:
     llm_dollars: float | None = None
     validation_calls: int | None = None
     validation_calls_per_minute: int | None = None
+    scorer_calls: int | None = None
+    scorer_calls_per_minute: int | None = None
 
 
 @dataclass(frozen=True)

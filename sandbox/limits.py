@@ -113,7 +113,7 @@ def read_limits(fields: Any) -> Any:
 
 @dataclass(frozen=True)
 class ValidationLimits:
-    """Limits of the validation service of a run: how many submissions an agent may send, and of what size."""
+    """Limits of an endpoint of the validation service: how often an agent may call it, and with files of what size."""
 
     calls: int = 2000
     calls_per_minute: int = 20

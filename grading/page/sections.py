@@ -43,6 +43,7 @@ _RUN_FACTS = {
     "edition_version": "Version of the edition",
     "network": "Network",
     "obfuscated": "Obfuscated descriptions",
+    "scorer": "Scorer",
     "knowledge_cutoff": "Cutoff of the model",
     "image": "Image",
     "image_digest": "Image digest",

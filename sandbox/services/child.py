@@ -24,31 +24,38 @@ from typing import Any
 from sandbox.services.host import ServiceHost
 from sandbox.services.messages import Sender, received
 from sandbox.validation.checker import Verdict
+from sandbox.validation.endpoints import ENDPOINTS
 
 NICENESS = 5
 WATCH_SECONDS, STUCK_SECONDS = 5.0, 60.0
 
 
-class _RemoteChecker:
-    """Lets the orchestrator check submissions."""
+class _Answers:
+    """The orchestrator's answers to requests that wait for them."""
 
-    def __init__(self, sender: Sender) -> None:
-        self._sender = sender
-        self._numbers = itertools.count()
-        self._waiting: dict[int, tuple[threading.Event, list[Verdict]]] = {}
+    def __init__(self) -> None:
+        self.numbers = itertools.count()
+        self.waiting: dict[int, tuple[threading.Event, list[dict[str, Any]]]] = {}
 
-    def __call__(self, submission: Path) -> Verdict:
-        number, pending = next(self._numbers), (threading.Event(), list[Verdict]())
-        self._waiting[number] = pending
-        self._sender.send(check=str(submission), number=number)
-        pending[0].wait()
-        return pending[1][0]
-
-    def answer(self, number: int, verdict: dict[str, Any]) -> None:
+    def put(self, number: int, verdict: dict[str, Any]) -> None:
         """Pass on a verdict."""
-        event, verdicts = self._waiting.pop(number)
-        verdicts.append(Verdict(**verdict))
+        event, verdicts = self.waiting.pop(number)
+        verdicts.append(verdict)
         event.set()
+
+
+class _RemoteChecker:
+    """Lets the orchestrator check the files of an endpoint."""
+
+    def __init__(self, endpoint: str, sender: Sender, answers: _Answers) -> None:
+        self._endpoint, self._sender, self._answers = endpoint, sender, answers
+
+    def __call__(self, *files: Path) -> Verdict:
+        number = next(self._answers.numbers)
+        event, verdicts = self._answers.waiting[number] = threading.Event(), list[dict[str, Any]]()
+        self._sender.send(check=[str(file) for file in files], endpoint=self._endpoint, number=number)
+        event.wait()
+        return ENDPOINTS[self._endpoint].verdict(**verdicts[0])
 
     def close(self) -> None:
         """Nothing: the orchestrator closes the checker."""
@@ -97,8 +104,9 @@ def main() -> None:
         tempfile.tempdir = str(start["spec"].folder)  # uploads go where the run's disk space is, not to a small /tmp
         logging.getLogger().addHandler(_ForwardingHandler(replies))
         listeners = {name: socket.socket(fileno=number) for name, number in start["listeners"].items()}
-        checker = _RemoteChecker(replies)
-        host = ServiceHost(start["spec"], listeners, checker)
+        answers = _Answers()
+        checkers = {name: _RemoteChecker(name, replies, answers) for name in start["spec"].limits}
+        host = ServiceHost(start["spec"], listeners, checkers)
     except Exception as error:
         replies.send(failed=f"{type(error).__name__}: {error}")
         return
@@ -106,7 +114,7 @@ def main() -> None:
     replies.send(ready=True)
     for message in received(control):
         if "verdict" in message:
-            checker.answer(message["number"], message["verdict"])
+            answers.put(message["number"], message["verdict"])
         elif "reset" in message:
             host.reset_limits()
             replies.send(reset=True)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import socket
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from common.guard import Guard, names
 from sandbox.gateway.policy import GatewayPolicy
 from sandbox.limits import ValidationLimits
-from sandbox.validation.checker import SubmissionChecker
+from sandbox.validation.checker import Check, SubmissionChecker
 
 if TYPE_CHECKING:
     from sandbox.gateway.service import GatewayService
@@ -19,21 +20,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class HostSpec:
-    """The configuration of the servers, without their sockets and the checker. It can be pickled."""
+    """The configuration of the servers, without their sockets and the checkers. It can be pickled."""
 
     folder: Path
     """The folder in which the services write their journals."""
     token: str
     since: str
     """ISO time from which on requests count towards the limits."""
-    validation: ValidationLimits | None = None
+    limits: Mapping[str, ValidationLimits] = field(default_factory=dict)
+    """The limits of each endpoint of the validation service (`sandbox.validation.endpoints`)."""
     gateway: GatewayPolicy | None = None
 
 
 class ServiceHost:
-    """Serves until it is closed. `listeners` are by name of the service, and `checker` checks submissions."""
+    """Serves until it is closed. `listeners` are by name of the service, `checkers` by that of the endpoint."""
 
-    def __init__(self, spec: HostSpec, listeners: dict[str, socket.socket], checker: SubmissionChecker | None) -> None:
+    def __init__(
+        self, spec: HostSpec, listeners: dict[str, socket.socket], checkers: Mapping[str, SubmissionChecker]
+    ) -> None:
         from starlette.applications import Starlette
 
         from sandbox.serving import ServerThread
@@ -42,10 +46,11 @@ class ServiceHost:
         self._validation: ValidationService | None = None
         self._thread = ServerThread(f"services of {spec.folder.parent.name}")
         routes = {}
-        if spec.validation is not None and checker is not None:
+        if spec.limits:
             from sandbox.validation.service import ValidationService
 
-            self._validation = ValidationService(checker, spec.folder, spec.validation, spec.since)
+            checks = {name: Check(checkers[name], limits) for name, limits in spec.limits.items()}
+            self._validation = ValidationService(checks, spec.folder, spec.since)
             routes["validation"] = self._validation.routes
         if spec.gateway is not None:
             from sandbox.gateway.service import GatewayService

@@ -13,6 +13,7 @@ import logging
 import secrets
 import shutil
 import socket
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,20 +25,20 @@ from sandbox.backend import Allowance, ServiceAddresses
 from sandbox.errors import BackendError
 from sandbox.gateway.prices import version_of_prices
 from sandbox.services.tally import Tally, sums_since
+from sandbox.validation import endpoints
 
 if TYPE_CHECKING:
     from sandbox.gateway.policy import GatewayPolicy
-    from sandbox.limits import ValidationLimits
     from sandbox.services.host import ServiceHost
     from sandbox.services.separate import ProcessLimits, SeparateHost
-    from sandbox.validation.checker import SubmissionChecker
+    from sandbox.validation.checker import Check
 
 logger = logging.getLogger(__name__)
 
 RECORDS = "records"
 """Folder in the work directory; it is kept when the run is started again."""
-LOGS = ("validation.jsonl", "gateway.jsonl", "transcripts.jsonl")
-JOURNALS = ("validation.jsonl", "gateway.jsonl", "gateway-under-way.jsonl")
+LOGS = (*endpoints.JOURNALS, "gateway.jsonl", "transcripts.jsonl")
+JOURNALS = (*endpoints.JOURNALS, "gateway.jsonl", "gateway-under-way.jsonl")
 """The logs from which the use of the limits is computed."""
 STATE_FILE = "services.json"
 
@@ -77,8 +78,7 @@ class RunServices:
         workdir: Path,
         addresses: ServiceAddresses | None = None,
         *,
-        checker: SubmissionChecker | None = None,
-        validation_limits: ValidationLimits | None = None,
+        checks: Mapping[str, Check] | None = None,
         gateway: GatewayPolicy | None = None,
         process: ProcessLimits | None = None,
     ) -> None:
@@ -87,18 +87,19 @@ class RunServices:
         Args:
             workdir: the run's work directory; created if missing.
             addresses: where to listen; by default on the loopback.
-            checker: checks submissions; None for no validation service.
-            validation_limits: how many submissions the agent may validate, and of what size.
+            checks: what answers the endpoints of the validation service (`sandbox.validation.endpoints`), and how
+                often; none for no such service.
             gateway: providers and budget of the gateway; None for no gateway.
             process: limits of the process of the services. Without it they run in a thread of this process, whose
                 clients then have to be trusted.
         """
-        self.validation_url: str | None = None
+        self.urls: dict[str, str] = {}
+        """Base URL of the validation service as the agent reaches it, by the endpoints that it has."""
         self.env: dict[str, str] = {}
         """Environment variables for the agent."""
         self._folder = workdir / RECORDS
         self._addresses = addresses or ServiceAddresses()
-        self._checker, self._limits, self._policy = checker, validation_limits, gateway
+        self._checks, self._policy = dict(checks or {}), gateway
         self._tally = Tally(self._folder)
         self._process = process
         self._host: ServiceHost | SeparateHost | None = None
@@ -137,17 +138,22 @@ class RunServices:
             self._host.reset_limits()
 
     @property
+    def validation_url(self) -> str | None:
+        """Base URL of the validation service; None if the agent cannot validate."""
+        return self.urls.get("validation")
+
+    @property
     def allowance(self) -> Allowance:
         """The limits that the agent's instructions state."""
-        limits = self._limits if self._checker is not None else None
+        limits = {name: check.limits for name, check in self._checks.items()}
         budget = self._policy.budget if self._policy is not None else None
         return Allowance(
             language_models=self._policy is not None,
             llm_requests=budget.requests if budget else None,
             llm_tokens=budget.tokens if budget else None,
             llm_dollars=budget.dollars if budget else None,
-            validation_calls=limits.calls if limits else None,
-            validation_calls_per_minute=limits.calls_per_minute if limits else None,
+            **{f"{name}_calls": limit.calls for name, limit in limits.items()},
+            **{f"{name}_calls_per_minute": limit.calls_per_minute for name, limit in limits.items()},
         )
 
     @property
@@ -163,12 +169,15 @@ class RunServices:
         def remainder(limit: float | None, amount: float) -> Any:
             return None if limit is None else max(limit - amount, 0)
 
+        calls: dict[str, Any] = {
+            f"{name}_calls": max(check.limits.calls - used.calls[name], 0) for name, check in self._checks.items()
+        }
         return replace(
             allowance,
             llm_requests=remainder(allowance.llm_requests, used.requests),
             llm_tokens=remainder(allowance.llm_tokens, used.tokens),
             llm_dollars=remainder(allowance.llm_dollars, used.dollars),
-            validation_calls=remainder(allowance.validation_calls, used.validations),
+            **calls,
         )
 
     def files(self) -> dict[str, Path]:
@@ -179,7 +188,7 @@ class RunServices:
         """The numbers of validations, requests and tokens and their cost so far, for the run's record."""
         sums = self._tally.sums()
         return {
-            "validation_calls": sums.validations,
+            **{f"{name}_calls": sums.calls[name] for name in ("validation", *self._checks)},
             "gateway_requests": sums.requests,
             "gateway_tokens": sums.tokens,
             "gateway_cost_usd": None if sums.unpriced else round(sums.dollars, 6),
@@ -187,18 +196,18 @@ class RunServices:
         }
 
     def _open(self) -> None:
-        from sandbox.limits import ValidationLimits
         from sandbox.services.host import HostSpec, ServiceHost
         from sandbox.services.separate import SeparateHost
 
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        for leftover in self._folder.glob("upload-*/*"):  # a process that was killed leaves them
-            leftover.unlink()
+        for leftover in self._folder.glob("upload-*"):  # a process that was killed leaves them
+            shutil.rmtree(leftover)
         self._state = read_state(self._folder)
         listeners: dict[str, socket.socket] = {}
         with contextlib.ExitStack() as opened:
-            if self._checker is not None:
-                self.validation_url = self._listen("validation", self._addresses.validation_url, listeners, opened)
+            if self._checks:
+                url = self._listen("validation", self._addresses.validation_url, listeners, opened)
+                self.urls = dict.fromkeys(self._checks, url)
             if self._policy is not None:
                 url = self._listen("gateway", self._addresses.gateway_url, listeners, opened)
                 self.env = _env(url, self._state.token, {provider.api for provider in self._policy.providers.values()})
@@ -207,13 +216,14 @@ class RunServices:
                 folder=self._folder,
                 token=self._state.token,
                 since=self._state.since,
-                validation=(self._limits or ValidationLimits()) if self._checker is not None else None,
+                limits={name: check.limits for name, check in self._checks.items()},
                 gateway=self._policy,
             )
+            checkers = {name: check.checker for name, check in self._checks.items()}
             if self._process is not None:
-                self._host = SeparateHost(spec, listeners, self._checker, self._process)
+                self._host = SeparateHost(spec, listeners, checkers, self._process)
             else:
-                self._host = ServiceHost(spec, listeners, self._checker)
+                self._host = ServiceHost(spec, listeners, checkers)
             opened.pop_all()
 
     def _listen(self, name: str, url: str, listeners: dict[str, socket.socket], opened: contextlib.ExitStack) -> str:

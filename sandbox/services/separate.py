@@ -22,6 +22,7 @@ from sandbox.limits import GIB
 from sandbox.services.host import HostSpec
 from sandbox.services.messages import Sender, received
 from sandbox.validation.checker import SubmissionChecker, Verdict
+from sandbox.validation.endpoints import ENDPOINTS
 
 logger = logging.getLogger(__name__)
 
@@ -70,7 +71,7 @@ class SeparateHost:
         self,
         spec: HostSpec,
         listeners: dict[str, socket.socket],
-        checker: SubmissionChecker | None,
+        checkers: Mapping[str, SubmissionChecker],
         limits: ProcessLimits,
     ) -> None:
         """Start the process and wait until it serves.
@@ -78,7 +79,7 @@ class SeparateHost:
         Raises:
             BackendError: it does not start.
         """
-        self._spec, self._listeners, self._checker, self._limits = spec, listeners, checker, limits
+        self._spec, self._listeners, self._checkers, self._limits = spec, listeners, checkers, limits
         self._closing = threading.Event()
         self._started, self._reset = threading.Event(), threading.Event()
         self._failure = ""
@@ -117,8 +118,8 @@ class SeparateHost:
         self._keeper.join()
         for listener in self._listeners.values():
             listener.close()
-        if self._checker is not None:
-            self._checker.close()
+        for checker in self._checkers.values():
+            checker.close()
 
     def _keep(self) -> None:
         """Run the process, and run it again if it ends before `close`."""
@@ -173,15 +174,15 @@ class SeparateHost:
         elif "log" in message:
             logging.getLogger(str(message["name"])).log(int(message["level"]), "%s", message["log"])
         elif "check" in message:
-            arguments = (Path(message["check"]), message["number"], sender)
+            arguments = (message["endpoint"], [Path(file) for file in message["check"]], message["number"], sender)
             threading.Thread(target=self._check, args=arguments, daemon=True).start()
 
-    def _check(self, file: Path, number: int, sender: Sender) -> None:
-        verdict = Verdict("failed")
-        inside = file.resolve().is_relative_to(self._spec.folder.resolve())
+    def _check(self, endpoint: str, files: list[Path], number: int, sender: Sender) -> None:
+        verdict: Verdict = ENDPOINTS[endpoint].verdict("failed")
+        folder = self._spec.folder.resolve()
         try:
-            if self._checker is not None and inside:  # no other file may be checked
-                verdict = self._checker(file)
+            if all(file.resolve().is_relative_to(folder) for file in files):  # no other file may be checked
+                verdict = self._checkers[endpoint](*files)
         except Exception:  # its text is for the log, never for the agent
             logger.exception("a submission could not be validated")
         with contextlib.suppress(OSError, ValueError):  # the process ended meanwhile

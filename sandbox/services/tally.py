@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from common.jsonlines import parse
+from sandbox.validation.endpoints import ENDPOINTS
 
-COUNTED = ("validation.jsonl", "gateway.jsonl")
-"""The logs whose records are counted, in a run's folder for records."""
+COUNTED = {**{endpoint.journal: name for name, endpoint in ENDPOINTS.items()}, "gateway.jsonl": ""}
+"""The logs whose records are counted, in a run's folder for records: the endpoint of the validation service of each."""
 
 
 @dataclass
 class Sums:
     """The amounts that a run has used."""
 
-    validations: int = 0
+    calls: Counter[str] = field(default_factory=Counter)
+    """Number of calls of each endpoint of the validation service."""
     requests: int = 0
     tokens: int = 0
     dollars: float = 0.0
@@ -29,18 +32,18 @@ class Sums:
 def sums_since(folder: Path, since: str) -> Sums:
     """The amounts that a run has used from an ISO time on."""
     sums = Sums()
-    for name in COUNTED:
+    for name, endpoint in COUNTED.items():
         with contextlib.suppress(FileNotFoundError):
             content = (folder / name).read_bytes()
             for record in parse(content[: content.rfind(b"\n") + 1]):
                 if str(record.get("time") or record.get("started_at")) >= since:
-                    _add(sums, record)
+                    _add(sums, record, endpoint)
     return sums
 
 
-def _add(sums: Sums, record: dict[str, Any]) -> None:
-    if "verdict" in record:
-        sums.validations += record["verdict"] != "refused"
+def _add(sums: Sums, record: dict[str, Any], endpoint: str) -> None:
+    if endpoint:
+        sums.calls[endpoint] += record["verdict"] != "refused"
     elif record.get("status") != "refused":
         sums.requests += 1
         sums.tokens += record["input_tokens"] + record["output_tokens"]
@@ -60,10 +63,10 @@ class Tally:
     def sums(self) -> Sums:
         """The sums so far."""
         with self._lock:
-            for name in COUNTED:
+            for name, endpoint in COUNTED.items():
                 for record in self._new(name):
-                    _add(self._sums, record)
-            return Sums(**vars(self._sums))
+                    _add(self._sums, record, endpoint)
+            return replace(self._sums, calls=self._sums.calls.copy())
 
     def _new(self, name: str) -> list[dict[str, Any]]:
         try:

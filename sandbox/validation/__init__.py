@@ -1,1 +1,1 @@
-"""The validation service: it says whether a submission is valid, or why not, and nothing else."""
+"""The validation service: it says whether a submission is valid, and with a scorer, how good predictions are."""

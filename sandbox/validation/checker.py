@@ -1,13 +1,16 @@
-"""Checker of the validation service: created for the first submission, closed after it has been idle."""
+"""Checkers of the validation service: created for the first submission, closed after they have been idle."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
+
+from common import plain_json
+from sandbox.limits import ValidationLimits
 
 IDLE_SECONDS = 300.0
 """Idle time after which a checker is closed, as it may hold the answers in memory."""
@@ -23,11 +26,22 @@ class Verdict:
     """The reason why it is invalid, as one line for the agent; never the text of an unexpected exception."""
 
 
+@dataclass(frozen=True)
+class Scored(Verdict):
+    """The result of scoring files."""
+
+    score: float | None = None
+    """The score of valid files."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "score", plain_json.number(self.score))  # it may come from another process
+
+
 class SubmissionChecker(Protocol):
     """Checks submissions, one at a time."""
 
-    def __call__(self, submission: Path) -> Verdict:
-        """Check a file and wait for the result. The contents of the file never raise an exception."""
+    def __call__(self, *files: Any) -> Verdict:
+        """Check the files of a request and wait for the result. Their contents never raise an exception."""
         ...
 
     def close(self) -> None:
@@ -35,12 +49,20 @@ class SubmissionChecker(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class Check:
+    """What answers an endpoint of the service (`sandbox.validation.endpoints`), and the limits on its use."""
+
+    checker: SubmissionChecker
+    limits: ValidationLimits = field(default_factory=ValidationLimits)
+
+
 class OnDemandChecker:
     """A checker that is opened for the first submission and closed after some idle time, or by `close`."""
 
     def __init__(
         self,
-        open_checker: Callable[[], AbstractContextManager[Callable[[Path], Verdict]]],
+        open_checker: Callable[[], AbstractContextManager[Callable[..., Verdict]]],
         idle_seconds: float = IDLE_SECONDS,
     ) -> None:
         """Configure the checker.
@@ -52,18 +74,18 @@ class OnDemandChecker:
         self._open_checker = open_checker
         self._idle_seconds = idle_seconds
         self._stack = ExitStack()
-        self._checker: Callable[[Path], Verdict] | None = None
+        self._checker: Callable[..., Verdict] | None = None
         self._timer: threading.Timer | None = None
         self._lock = threading.Lock()
 
-    def __call__(self, submission: Path) -> Verdict:
-        """Check a file, after opening the checker if necessary."""
+    def __call__(self, *files: Path) -> Verdict:
+        """Check files, after opening the checker if necessary."""
         with self._lock:
             self._cancel_timer()
             try:
                 if self._checker is None:
                     self._checker = self._stack.enter_context(self._open_checker())
-                return self._checker(submission)
+                return self._checker(*files)
             finally:
                 self._timer = threading.Timer(self._idle_seconds, self.close)
                 self._timer.daemon = True

@@ -1,10 +1,10 @@
-"""Receive an uploaded file from an untrusted client, within limits of size and time."""
+"""Receive uploaded files from an untrusted client, within limits of size and time."""
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,9 +16,8 @@ from starlette.requests import ClientDisconnect, Request
 from common.units import size
 from sandbox.serving import in_thread
 
-FIELD = "file"
 FORM_BYTES = 64 * 1024
-"""Maximum size of everything in a form other than the file."""
+"""Maximum size of everything in a form other than the files."""
 DRAIN_SECONDS = 15.0
 """Time for reading the rest of a body that is too large: many clients read the response only after sending it all."""
 
@@ -39,37 +38,47 @@ class Upload:
     sha256: str
 
 
-async def receive(request: Request, target: Path, max_bytes: int, seconds: float) -> Upload:
-    """Write the form's file to `target`.
+async def receive(
+    request: Request, folder: Path, files: Mapping[str, str], max_bytes: int, seconds: float
+) -> dict[str, Upload]:
+    """Write the files of a form to `folder`, each as FIELD.csv. Returns what was received, by field.
 
     Args:
-        request: a multipart form with one file named "file".
-        target: the file to write; its folder exists.
-        max_bytes: maximum size of the file.
+        request: a multipart form with one file in each field.
+        folder: an empty folder.
+        files: the fields, and how messages call the file of each.
+        max_bytes: maximum size of each file.
         seconds: maximum duration of the upload.
 
     Raises:
-        BadUpload: there is no such file, it is too large or too slow, or the connection was lost.
+        BadUpload: a file is missing, too large or too slow, or the connection was lost.
     """
+    example = " ".join(f'-F "{field}=@{"submission" if len(files) == 1 else field}.csv"' for field in files)
     if not request.headers.get("content-type", "").lower().startswith("multipart/form-data"):
-        raise BadUpload('send the submission as a form: curl -F "file=@submission.csv"')
-    body = _limited(request, max_bytes + FORM_BYTES, f"the file is larger than {size(max_bytes)}")
+        raise BadUpload(f"send the {'submission' if len(files) == 1 else 'files'} as a form: curl {example}")
+    names = " or ".join(files.values())
+    body = _limited(request, len(files) * max_bytes + FORM_BYTES, f"{names} is larger than {size(max_bytes)}")
     try:
         async with asyncio.timeout(seconds):
             form = await MultiPartParser(
-                request.headers, body, max_files=1, max_fields=8, max_part_size=FORM_BYTES
+                request.headers, body, max_files=len(files), max_fields=8, max_part_size=FORM_BYTES
             ).parse()
             try:
-                file = form.get(FIELD)
-                if not isinstance(file, UploadFile):
-                    raise BadUpload(f'the form has no file named "{FIELD}": curl -F "{FIELD}=@submission.csv"')
-                return await in_thread(partial(_save, file, target))
+                uploads = {}
+                for field in files:
+                    file = form.get(field)
+                    if not isinstance(file, UploadFile):
+                        raise BadUpload(f'the form has no file named "{field}": curl {example}')
+                    if file.size is not None and file.size > max_bytes:
+                        raise TooLarge(f"{files[field]} is larger than {size(max_bytes)}")
+                    uploads[field] = await in_thread(partial(_save, file, folder / f"{field}.csv"))
+                return uploads
             finally:
                 await form.close()
     except MultiPartException as error:
         raise BadUpload("the form cannot be read as multipart/form-data") from error
     except TimeoutError as error:
-        raise BadUpload(f"the file did not arrive within {seconds:g} seconds") from error
+        raise BadUpload(f"{names} did not arrive within {seconds:g} seconds") from error
     except ClientDisconnect as error:
         raise BadUpload("the connection was lost") from error
 

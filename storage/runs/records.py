@@ -123,6 +123,7 @@ class RunRecord(Record):
     network: str | None = None
     runtime: str | None = None
     obfuscated: bool | None = None
+    scorer: bool | None = None
     image: str | None = None
     image_digest: str | None = None
     cpus: int | None = None
@@ -131,6 +132,7 @@ class RunRecord(Record):
     gpus: int | None = None
     knowledge_cutoff: str | None = None
     validation_calls: int | None = None
+    scorer_calls: int | None = None
     gateway_requests: int | None = None
     gateway_tokens: int | None = None
     gateway_cost_usd: float | None = None

@@ -37,6 +37,7 @@ CONDITIONS = (
     "network",
     "runtime",
     "obfuscated",
+    "scorer",
     "image",
     "image_digest",
     "time_limit_seconds",

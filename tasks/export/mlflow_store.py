@@ -22,7 +22,14 @@ from tasks.export.gathered import CONDITIONS, Result, Series
 
 OUTCOMES = ("any_medal", "gold_medal", "silver_medal", "bronze_medal", "above_median", "valid_submission")
 _DIRECTORIES = ("artifacts", "metrics", "params", "tags")
-_SPENT = {"duration_seconds", "validation_calls", "gateway_requests", "gateway_tokens", "gateway_cost_usd"}
+_SPENT = {
+    "duration_seconds",
+    "validation_calls",
+    "scorer_calls",
+    "gateway_requests",
+    "gateway_tokens",
+    "gateway_cost_usd",
+}
 _MAX_PARAMETER_CHARACTERS = 6000
 """MLflow's limit."""
 _FINISHED, _FAILED = 3, 4

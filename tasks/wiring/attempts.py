@@ -21,7 +21,7 @@ from storage.runs.folders import RunFolder
 from storage.runs.records import RunRecord
 from storage.store import Store
 from tasks.wiring.context import RunContext
-from tasks.wiring.requests import Attempt, RunRequest
+from tasks.wiring.requests import SWITCHES, Attempt, RunRequest
 
 _WITHOUT_RESULT = ("lost", "cancelled")
 """Statuses of runs that are made again."""
@@ -63,7 +63,7 @@ def run_key(context: RunContext, seed: int, dataset_key: str) -> str:
     # The caps of a machine are only in the record of the run, and not part of its key.
     limits = context.requested_limits.as_dict()
     del limits["free_bytes"]
-    reach = backends.conditions(request.isolation) | ({"obfuscated": True} if request.obfuscated else {})
+    reach = backends.conditions(request.isolation) | {name: True for name in SWITCHES if getattr(request, name)}
     return content_key(
         context.agent.fingerprint(),
         limits,
@@ -148,7 +148,7 @@ def differences(context: RunContext, record: RunRecord, attempt: Attempt) -> lis
         "backend": request.isolation.backend,
         "network": conditions.get("network", "not restricted"),
         "runtime": conditions.get("runtime", "none"),
-        "obfuscated": request.obfuscated,
+        **{name: getattr(request, name) for name in SWITCHES},
     }
     was = {
         "agent": record.agent,
@@ -161,7 +161,7 @@ def differences(context: RunContext, record: RunRecord, attempt: Attempt) -> lis
         "backend": record.backend,
         "network": record.network or "not restricted",
         "runtime": record.runtime or "none",
-        "obfuscated": bool(record.obfuscated),
+        **{name: bool(getattr(record, name)) for name in SWITCHES},
     }
     differing = [name for name in now if was[name] != now[name] and name not in by_machine]
     texts = [f"{name} was {was[name]}, is now {now[name]}" for name in differing]

@@ -19,6 +19,12 @@ from sandbox.isolation import PROCESSES, Isolation
 from storage.dataset import Dataset
 from storage.store import check_run_group, root_url
 
+SWITCHES = ("obfuscated", "scorer")
+"""Conditions of runs that are on or off: fields of `RunRequest`, and of the record of a run if they are on.
+
+They are part of the key of a run. `grading.conditions` compares them, and `grading.page`, `tasks.export` show them.
+"""
+
 
 class _Request(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -42,6 +48,9 @@ class RunRequest(_Request):
     max_disk: int | None = Field(default=None, gt=0, description="Most bytes on disk of a run.")
     isolation: Isolation = Field(default=PROCESSES, description="Where agents run, and what they can reach.")
     obfuscated: bool = Field(default=False, description="Do not tell agents which competition they work on.")
+    scorer: bool = Field(
+        default=False, description="Let agents compute the competition's metric on predictions and truth of their own."
+    )
     overwrite: bool = Field(
         default=False, description="Replace runs of the group that were made under other conditions."
     )

@@ -14,7 +14,7 @@ from common.settings import Settings
 from competitions import registry
 from sandbox.backend import Backend, RunSpec
 from sandbox.services.run_services import RunServices
-from sandbox.validation.checker import OnDemandChecker, Verdict
+from sandbox.validation.checker import Check, OnDemandChecker, Verdict
 from storage.dataset import Dataset
 from storage.store import Store
 from tasks.wiring.requests import run_name
@@ -40,11 +40,13 @@ def run_services(runner: Backend, spec: RunSpec, store: Store, dataset: Dataset,
         calls_per_minute=settings.validation_calls_per_minute,
         submission_bytes=min(spec.limits.submission_bytes, spec.limits.disk_bytes or spec.limits.submission_bytes),
     )
+    checks = {}
+    if limits.calls:
+        checks["validation"] = Check(OnDemandChecker(lambda: _check(store, dataset, reporter)), limits)
     return RunServices(
         spec.workdir,
         runner.service_addresses(spec),
-        checker=OnDemandChecker(lambda: _check(store, dataset, reporter)) if limits.calls else None,
-        validation_limits=limits,
+        checks=checks,
         gateway=gateway_policy(settings) if settings.providers and _may_ask(runner) else None,
         process=ProcessLimits(),
     )

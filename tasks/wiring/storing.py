@@ -39,7 +39,7 @@ from storage.runs.records import RunRecord
 from storage.runs.tries import FILE, Try
 from storage.store import Store
 from tasks.wiring.attempts import attempt_folder
-from tasks.wiring.requests import Attempt
+from tasks.wiring.requests import SWITCHES, Attempt
 from tasks.wiring.run import ActiveRun, Resumed, join_logs
 
 _logger = logging.getLogger(__name__)
@@ -70,7 +70,7 @@ def store_run(run: ActiveRun, handle: RunHandle, result: RunResult, number: int)
     conditions: dict[str, Any] = {
         **backends.conditions(request.isolation),
         "backend": run.runner.name,
-        **({"obfuscated": True} if spec.obfuscated else {}),
+        **{name: True for name in SWITCHES if getattr(request, name)},
         **({"knowledge_cutoff": spec.agent.knowledge_cutoff} if spec.agent.knowledge_cutoff else {}),
         **({"image": spec.agent.image_name, "image_digest": result.image} if result.image else {}),
         **{name: getattr(spec.limits, name) for name in ("cpus", "memory_bytes", "disk_bytes", "gpus")},

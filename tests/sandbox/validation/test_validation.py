@@ -21,7 +21,7 @@ from sandbox.backend import RunSpec, ServiceAddresses
 from sandbox.limits import ValidationLimits
 from sandbox.services.run_services import RECORDS, RunServices
 from sandbox.validation import service, upload
-from sandbox.validation.checker import Verdict
+from sandbox.validation.checker import Check, Verdict
 from tests import plain_http
 from tests.waiting import until
 
@@ -70,7 +70,7 @@ def opened(check: ScriptedCheck, tmp_path: Path) -> Iterator[Callable[..., RunSe
 
     def open_(reach: ServiceAddresses | None = None, **limits: Any) -> RunServices:
         limits = {"calls_per_minute": 1000, **limits}
-        made = RunServices(tmp_path / "run", reach, checker=check, validation_limits=ValidationLimits(**limits))
+        made = RunServices(tmp_path / "run", reach, checks={"validation": Check(check, ValidationLimits(**limits))})
         services.append(made.__enter__())
         return made
 

@@ -18,6 +18,7 @@ from sandbox.gateway.policy import Budget, GatewayPolicy
 from sandbox.limits import MIB
 from sandbox.services.run_services import RunServices
 from sandbox.services.separate import ProcessLimits
+from sandbox.validation.checker import Check
 from tests.sandbox.attacks.conftest import Hostile, python
 from tests.sandbox.attacks.gateway.test_resources import MEMORY, Checked, host, peak
 from tests.sandbox.docker.conftest import Waiting, remains_of
@@ -110,7 +111,7 @@ def serve(contained: Hostile, llm: ScriptedLLM) -> Iterator[Serve]:
                 RunServices(
                     spec.workdir,
                     contained.backend.service_addresses(spec),
-                    checker=Checked(),
+                    checks={"validation": Check(Checked())},
                     gateway=GatewayPolicy(providers={"openai": provider}, budget=Budget(dollars=100.0)),
                     process=ProcessLimits(memory_bytes=MEMORY),
                 )

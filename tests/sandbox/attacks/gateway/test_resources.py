@@ -29,7 +29,7 @@ from sandbox.gateway.policy import Budget, GatewayPolicy
 from sandbox.limits import MIB
 from sandbox.services.run_services import RECORDS, RunServices
 from sandbox.services.separate import ProcessLimits, SeparateHost, environment
-from sandbox.validation.checker import Verdict
+from sandbox.validation.checker import Check, Verdict
 from tests import plain_http
 from tests.sandbox.gateway.conftest import Gateway
 from tests.sandbox.gateway.llm import KEY, ScriptedLLM
@@ -62,7 +62,7 @@ def attempt(llm: ScriptedLLM, tmp_path: Path) -> Iterator[Callable[[str], RunSer
         provider = Provider(base_url=f"{llm.url}/v1", api_key=SecretStr(KEY), price_list="openai")
         policy = GatewayPolicy(providers={"openai": provider}, budget=Budget(requests=100))
         limits = ProcessLimits(memory_bytes=MEMORY)
-        services = RunServices(tmp_path / name, checker=Checked(), gateway=policy, process=limits)
+        services = RunServices(tmp_path / name, checks={"validation": Check(Checked())}, gateway=policy, process=limits)
         opened.append(services.__enter__())
         return services
 
@@ -196,7 +196,7 @@ def test_a_file_that_is_no_submission_is_not_checked(attempt: Callable[[str], Ru
         tmp_path / "run" / RECORDS / "link",
         tmp_path / "run" / RECORDS / ".." / ".." / "answers.csv",
     ):
-        host(services)._check(path, 1, Sender())  # type: ignore[arg-type]
+        host(services)._check("validation", [path], 1, Sender())  # type: ignore[arg-type]
     assert [message["verdict"]["outcome"] for message in sent] == ["failed"] * 3
     file = {"file": b"id,label\n1,2\n"}
     assert plain_http.post(f"{services.validation_url}/validate", files=file, timeout=60).json() == {

@@ -16,6 +16,7 @@ from sandbox.limits import ValidationLimits
 from sandbox.process.backend import ProcessBackend
 from sandbox.services.run_services import RECORDS, RunServices
 from sandbox.validation import service, upload
+from sandbox.validation.checker import Check
 from storage.dataset import Dataset
 from storage.store import Store
 from tasks.wiring.services import run_services
@@ -42,7 +43,7 @@ def test_an_upload_larger_than_the_disk_of_the_run(
 
 def test_half_an_upload_that_is_held_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(service, "UPLOAD_SECONDS", 0.5)
-    with RunServices(tmp_path, checker=ScriptedCheck(), validation_limits=ValidationLimits()) as services:
+    with RunServices(tmp_path, checks={"validation": Check(ScriptedCheck(), ValidationLimits())}) as services:
         url = httpx.URL(services.validation_url or "")
         with socket.create_connection((url.host, url.port or 0), timeout=30) as held:
             held.sendall(
@@ -58,7 +59,7 @@ def test_uploads_by_the_dozen(tmp_path: Path) -> None:
     """One is checked at a time, and few wait: each takes as much disk as a submission may have."""
     check = ScriptedCheck()
     check.open.clear()
-    with RunServices(tmp_path, checker=check, validation_limits=ValidationLimits()) as services:
+    with RunServices(tmp_path, checks={"validation": Check(check, ValidationLimits())}) as services:
         with ThreadPoolExecutor(12) as pool:
             asked = [pool.submit(ask, services) for _ in range(12)]
             until(lambda: sum(each.done() for each in asked) == 12 - service.MAX_WAITING - 1)
