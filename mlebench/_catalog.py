@@ -6,7 +6,6 @@ import importlib
 import importlib.util
 import re
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -31,7 +30,6 @@ def competition(competition_id: str) -> Competition:
         raise FileNotFoundError(str(error)) from error
 
 
-@cache
 def read_settings() -> None:
     """Apply the settings, which name folders of further competitions."""
     from tasks.wiring.process import apply_settings

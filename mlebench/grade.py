@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from common import plain_json
 from grading.report import SCORE_DECIMALS
+from grading.workers.endings import missing
 from grading.workers.limits import submission_exists
 from mlebench._catalog import competition as in_catalog
 from mlebench._catalog import name_of
@@ -125,7 +126,7 @@ class _Result:
 def _graded(submission: Path, competition: Competition) -> _Result:
     """Grade a submission in the grading processes of this process; if the grader is the caller's own, here."""
     if not submission_exists(submission):
-        return _Result(exists=False, message=f"there is no submission at {submission}")
+        return _Result(exists=False, message=missing(submission).message or "")
     if competition.grader.source != name_of(competition.id, "grade"):
         return _graded_here(submission, competition)
     with _pool(competition) as pool:

@@ -17,8 +17,8 @@ from mlebench.grade_helpers import Grader
 DEFAULT_DATA_DIR = CACHE / "data"
 """Where `registry` looks for datasets until `set_data_dir` names another directory."""
 _SPLITS = Path(__file__).parent / "splits"
-_URL = re.compile(r"(?P<scheme>[a-z][a-z0-9+.-]+):/+(?P<rest>.*)")
-_STORE_FILE = "store.json"  # at the root of every store
+_URL = re.compile(r"(?P<scheme>[a-z][a-z0-9+.-]+):/+(?P<path>.*)")
+_OF_A_STORE = ("store.json", "prepared/v1")
 
 
 @dataclass(frozen=True)
@@ -99,15 +99,14 @@ class Registry:
 
         A store may be the URL of an object store. What is asked for is then fetched.
         """
-        url = _URL.fullmatch(str(data_dir))
-        local = local_path(str(data_dir)) if url else Path(data_dir)
-        self._store: str | None = None
-        if url and local is None:
-            self._store = f"{url['scheme']}://{url['rest']}"  # a Path has one slash only
-            folder = hashlib.blake2b(self._store.encode(), digest_size=8).hexdigest()
-            self._data_dir = CACHE / "stores" / folder
-        else:
-            self._data_dir = Path(local or data_dir).expanduser().absolute()
+        text = str(data_dir)
+        if url := _URL.fullmatch(text):  # a Path has made one slash of two
+            text = f"{url['scheme']}://{url['path'] if url['scheme'] != 'file' else '/' + url['path']}"
+        folder = local_path(text)
+        self._store = text if folder is None else None
+        if folder is None:
+            folder = CACHE / "stores" / hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+        self._data_dir = folder.expanduser().absolute()
 
     def get_competition(self, competition_id: str) -> Competition:
         """The competition with that id. Raises `FileNotFoundError`, naming close matches."""
@@ -129,8 +128,13 @@ class Registry:
             public_dir=prepared / "public",
             checksums=folder / "checksums.yaml",
             leaderboard=folder / "leaderboard.csv",
-            store=self._store or (str(self._data_dir) if (self._data_dir / _STORE_FILE).is_file() else None),
+            store=self._store or (str(self._data_dir) if self._is_store else None),
         )
+
+    @property
+    def _is_store(self) -> bool:
+        """Whether the data directory is a store."""
+        return any((self._data_dir / name).exists() for name in _OF_A_STORE)
 
     def list_competition_ids(self) -> list[str]:
         """The sorted ids of the 82 competitions, and of those in the folders of MLEBENCH_COMPETITIONS."""
@@ -138,8 +142,8 @@ class Registry:
         from mlebench._catalog import read_settings
 
         read_settings()
-        bundled = set(catalog.list("demo"))
-        return [name for name in catalog.list() if name not in bundled]
+        bundled = {catalog.CATALOG / name for name in catalog.list("demo")}
+        return sorted(name for name, folder in catalog.folders().items() if folder not in bundled)
 
     def get_lite_competition_ids(self) -> list[str]:
         """The ids of MLE-bench Lite, in the order of its list."""

@@ -78,7 +78,8 @@ def command(
 
     Already prepared competitions are skipped, and a failure does not stop the rest. Where the editions have the same
     files, they share one dataset. Those that not everybody can download are named first, and left out if Kaggle refuses
-    them. Exit code 1 if any failed, or if all are unavailable.
+    them. With --data-dir, other programs find the datasets of edition v1 at DATA_DIR/ID/prepared. Exit code 1 if any
+    failed, or if all are unavailable.
     """
     ids = selection.ids()
     preparation.apply()
@@ -89,6 +90,11 @@ def command(
         preparation = replace(preparation, skip_verification=True)
     store = storage.open_usable(new=True)
     code = _prepare(ids, store, preparation, edition, renew)
+    if storage.data_dir is not None:
+        from storage.datasets.published_layout import link_published_layout
+
+        for name in ids:
+            link_published_layout(store, name)
     if official:
         code = max(code, _official(ids, store, chosen(edition)))
     if overwriting.overwrite_checksums:

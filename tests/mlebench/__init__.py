@@ -1,0 +1,1 @@
+"""The interface that programs of the field import."""
