@@ -30,7 +30,7 @@ from benchmarks.predictions import (
 )
 from grading.statistics.counting import Counting, Incomplete, cells_of
 from grading.statistics.differences import paired
-from grading.statistics.intervals import interval_over_competitions, interval_over_runs
+from grading.statistics.intervals import count_interval, interval_over_competitions, interval_over_runs
 from grading.statistics.leakage import stratified_difference
 from grading.statistics.resampling import Floats
 from grading.statistics.seeds import Interval, mean, t_interval, welch
@@ -57,6 +57,28 @@ def run_intervals(repetitions: int = 2_000) -> Lines:
             usual = [t_interval(table.mean(axis=0).tolist()) for table in runs]
             truth = float(chances.mean())
             yield f"{competitions} x {seeds}, {name}: {_covered(found, truth)}; t over seeds {_covered(usual, truth)}"
+
+
+def curve_intervals(repetitions: int = 1_000) -> Lines:
+    """Intervals of mean percentiles and of mean counts over other runs: coverage, and mean width in percent of 1.
+
+    Runs without a submission have the percentile 0. Counts are Poisson, or vary more from run to run.
+    """
+    generator = np.random.default_rng(9)
+    for competitions, seeds in ((3, 2), (22, 3), (75, 3)):
+        size = (repetitions, competitions, seeds)
+        centres = generator.uniform(0.02, 0.98, competitions)
+        for without in (0.0, 0.3, 0.8):
+            alpha, beta = 5 * centres[:, None], 5 * (1 - centres[:, None])
+            shares = generator.beta(alpha, beta, size) * (generator.random(size) >= without)
+            found = [interval_over_runs(table.tolist(), binary=False) for table in shares]
+            truth = float(centres.mean()) * (1 - without)
+            yield f"{competitions} x {seeds}, {100 * without:.0f} % without a submission: {_covered(found, truth)}"
+        rates = generator.gamma(2, 3, competitions)
+        for name, factor in (("Poisson", np.ones(size)), ("overdispersed", generator.gamma(1, 1, size))):
+            counts = generator.poisson(rates[:, None] * factor).astype(float)
+            found = [count_interval(table.tolist()) for table in counts]
+            yield f"{competitions} x {seeds}, counts, {name}: {_covered(found, float(rates.mean()))}"
 
 
 def competition_intervals(repetitions: int = 2_000) -> Lines:
@@ -198,6 +220,7 @@ def leakage_errors(repetitions: int = 2_000) -> Lines:
 
 SIMULATIONS: dict[str, Callable[[], Lines]] = {
     "runs": run_intervals,
+    "curves": curve_intervals,
     "competitions": competition_intervals,
     "differences": difference_errors,
     "missing": missing_runs,

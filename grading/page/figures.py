@@ -17,8 +17,9 @@ from grading.page.order import repeated_by_all
 from grading.page.results import Results
 from grading.page.view import Series, View
 from grading.statistics.aggregate import Aggregate
-from grading.statistics.learning import learning
 from grading.statistics.validations import validation_counts
+
+_COMPETITIONS = ", shaded: for other competitions like these"
 
 
 def _percent(value: float) -> str:
@@ -32,38 +33,30 @@ class Figure:
     title: str
     split: str
     chart: Markup
-    banded: bool
-    """Whether lines have bands."""
+    bands: str
+    """What its bands are for, if not for other runs of these competitions."""
 
 
 def figures(view: View, results: Results, aggregate: Aggregate) -> list[Figure]:
     """The figures for which there are data."""
-    grades, snapshots = results.grades, results.snapshots
-    if grades.empty:
+    if results.grades.empty:
         return []
-    drawn = []
-    if results.over_time is not None:
-        medals = results.over_time[results.over_time["rate"] == "any_medal"].assign(value=lambda rows: rows["mean"])
-        drawn.append(_figure(view, medals, "at_seconds", "Any medal over time", duration))
-    curves = learning(
-        grades,
-        grades.iloc[:0] if snapshots is None else snapshots,
-        results.runs,
-        results.usage,
-        results.counting,
-        results.percentiles,
-    )
+    drawn, curves = [], results.learning
     for axis, column, title in (
+        ("seconds", "any_medal", "Any medal over time"),
         ("seconds", "percentile", "Mean human percentile over time"),
         ("dollars", "any_medal", "Any medal over dollars per run"),
         ("dollars", "percentile", "Mean human percentile over dollars per run"),
     ):
         part = curves[(curves["axis"] == axis) & curves[column].notna()]
         factor = 0.01 if column == "percentile" else 1.0
+        ends = {f"ci_{end}": part[f"{column}_{end}"] * factor for end in ("low", "high")}
         show = duration if axis == "seconds" else _dollars
-        drawn.append(_figure(view, part.assign(value=part[column] * factor), "at", title, show))
+        drawn.append(_figure(view, part.assign(value=part[column] * factor, **ends), "at", title, show))
     if results.validations is not None:
-        counts = validation_counts(grades, results.validations, results.runs, results.usage, results.counting)
+        counts = validation_counts(
+            results.grades, results.validations, results.runs, results.spent, results.counting
+        )
         for axis, title, show in (
             ("seconds", "Validations per run over time", duration),
             ("dollars", "Validations per run over dollars", _dollars),
@@ -73,7 +66,7 @@ def figures(view: View, results: Results, aggregate: Aggregate) -> list[Figure]:
     attempts = results.pass_at
     medals = attempts[(attempts["rate"] == "any_medal")].assign(value=lambda rows: rows["mean"])
     if len(medals) and medals["k"].max() > 1:
-        drawn.append(_figure(view, medals, "k", "Any medal in k attempts", lambda k: f"k = {k:g}", log=False))
+        drawn.append(_figure(view, medals, "k", "Any medal in k attempts", lambda k: f"k = {k:g}", bands=_COMPETITIONS))
     drawn.append(_resources(view, results, aggregate))
     return [each for each in drawn if each is not None]
 
@@ -85,7 +78,7 @@ def _figure(
     title: str,
     show: Callable[[float], str],
     show_value: Callable[[float], str] = _percent,
-    log: bool = True,
+    bands: str = "",
 ) -> Figure | None:
     """A line per series over the values of `x`, in the split with the most competitions.
 
@@ -108,16 +101,12 @@ def _figure(
         Line(
             view.series[index],
             [(float(row[x]), float(row["value"])) for row in own],
-            [(float(row[x]), low, high) for row in own for low, high in [_band(row)] if not math.isnan(low)],
+            [(float(row[x]), row["ci_low"], row["ci_high"]) for row in own if not math.isnan(row["ci_low"])],
         )
         for index, own in sorted(by_series.items())
     ]
-    return _drawn(title, clean(split), steps(values, show, log), lines, show_value)
-
-
-def _band(row: dict[Any, Any]) -> tuple[float, float]:
-    low, high = float(row.get("ci_low", math.nan)), float(row.get("ci_high", math.nan))
-    return (low, high) if math.isnan(low) else (max(0.0, low), min(1.0, high))
+    # Attempts are few and whole, and stand at equal distances.
+    return _drawn(title, clean(split), steps(values, show, log=not bands), lines, show_value, bands)
 
 
 def _dollars(value: float) -> str:
@@ -129,7 +118,14 @@ def _dollars(value: float) -> str:
     return f"${value:,.0f}" if value >= 10 else f"${float(f'{value:.2g}'):g}"
 
 
-def _drawn(title: str, split: str, x: Axis, lines: Sequence[Line], show: Callable[[float], str] = _percent) -> Figure:
+def _drawn(
+    title: str,
+    split: str,
+    x: Axis,
+    lines: Sequence[Line],
+    show: Callable[[float], str] = _percent,
+    bands: str = "",
+) -> Figure:
     ends = [y for line in lines for _, y in line.points] + [high for line in lines for _, _, high in line.band]
     y = scale(max(ends), show, 1.0 if show is _percent else math.inf)
     words = f"{title}, {split}: {len(lines)} lines"
@@ -137,24 +133,24 @@ def _drawn(title: str, split: str, x: Axis, lines: Sequence[Line], show: Callabl
         title,
         split,
         draw(lines, x, y, words, title.lower().replace(" ", "-")),
-        any(len(line.band) > 1 for line in lines),
+        bands if any(len(line.band) > 1 for line in lines) else "",
     )
 
 
 def _resources(view: View, results: Results, aggregate: Aggregate) -> Figure | None:
     """Any medal by time limit and GPUs, a line for each agent that was run with several; None if none was."""
-    by_agent: dict[str, dict[tuple[float, float], tuple[Series, float]]] = {}
+    by_agent: dict[str, dict[tuple[float, float], tuple[Series, dict[Any, Any]]]] = {}
     rates = aggregate.rates[(aggregate.rates["rate"] == "any_medal") & aggregate.rates["mean"].notna()]
     splits = list(rates["split"].unique())
     if results.runs is None or results.runs.empty or not splits:
         return None
     split = "all" if "all" in splits else splits[0]
-    means = {view.series_of(row).index: float(row["mean"]) for row in rates[rates["split"] == split].to_dict("records")}
+    rate_of = {view.series_of(row).index: row for row in rates[rates["split"] == split].to_dict("records")}
     for series in view.series:
         own = results.runs[(results.runs["run_group"] == series.run_group) & (results.runs["agent"] == series.agent)]
         resources = _one(own, "time_limit_seconds"), _one(own, "gpus")
-        if series.index in means and resources[0] > 0:
-            by_agent.setdefault(f"{series.agent} · {series.edition}", {})[resources] = (series, means[series.index])
+        if series.index in rate_of and resources[0] > 0:
+            by_agent.setdefault(f"{series.agent} · {series.edition}", {})[resources] = (series, rate_of[series.index])
     scaled = {agent: points for agent, points in by_agent.items() if len(points) > 1}
     if not scaled:
         return None
@@ -164,7 +160,12 @@ def _resources(view: View, results: Results, aggregate: Aggregate) -> Figure | N
     lines = [
         Line(
             next(iter(points.values()))[0],
-            sorted((float(found.index(at)), value) for at, (_, value) in points.items()),
+            sorted((float(found.index(at)), row["mean"]) for at, (_, row) in points.items()),
+            sorted(
+                (float(found.index(at)), row["ci_low"], row["ci_high"])
+                for at, (_, row) in points.items()
+                if not math.isnan(row["ci_low"])
+            ),
             label=agent,
         )
         for agent, points in scaled.items()

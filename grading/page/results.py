@@ -13,7 +13,7 @@ from grading.page.view import View
 from grading.statistics.aggregate import Aggregate, rates_of
 from grading.statistics.attempts import pass_at
 from grading.statistics.counting import By, Counting, Facts, Incomplete, Planned
-from grading.statistics.over_time import OVER_TIME_RATES, over_time
+from grading.statistics.learning import Spending, learning, spending
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -143,12 +143,15 @@ class Results:
         return pass_at(self.grades, self.runs, self.counting, rates=("any_medal",))
 
     @cached_property
-    def over_time(self) -> pd.DataFrame | None:
-        """The rate of any medal over time; see `grading.statistics.over_time.over_time`. None without snapshots."""
-        if self.snapshots is None or self.snapshots.empty or self.grades.empty:
-            return None
-        others = [rate for rate in OVER_TIME_RATES if rate != "any_medal" and rate in self.snapshots]
-        return over_time(self.grades, self.snapshots.drop(columns=others), self.runs, self.counting)
+    def spent(self) -> Spending:
+        """What each run had spent on language models in its course."""
+        return spending(self.runs, self.usage)
+
+    @cached_property
+    def learning(self) -> pd.DataFrame:
+        """Medals and human percentiles over time and dollars; see `grading.statistics.learning.learning`."""
+        snapshots = self.grades.iloc[:0] if self.snapshots is None else self.snapshots
+        return learning(self.grades, snapshots, self.runs, self.spent, self.counting, self.percentiles)
 
     @cached_property
     def chosen(self) -> Results:

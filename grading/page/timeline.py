@@ -31,24 +31,23 @@ class TimeTable:
 
 def time_table(view: View, results: Results) -> TimeTable | None:
     """Medal rates over time; None without snapshots."""
-    rates = results.over_time
-    if rates is None:
+    if results.grades.empty:
         return None
-    rates = rates[rates["rate"] == "any_medal"]
+    rates = results.learning[results.learning["axis"] == "seconds"]
     if repeated_by_all(list(rates["split"].unique())):
         rates = rates[rates["split"] != "all"]
     if rates.empty:
         return None
-    times = sorted(rates["at_seconds"].unique())
+    times = sorted(rates["at"].unique())
     cells: dict[tuple[int, str], dict[float, dict[Any, Any]]] = {}
     for row in rates.to_dict("records"):
-        cells.setdefault((view.series_of(row).index, str(row["split"])), {})[row["at_seconds"]] = row
+        cells.setdefault((view.series_of(row).index, str(row["split"])), {})[row["at"]] = row
     keys = sorted(cells, key=lambda key: (key[0], split_order(key[1])))
     rows = [
         (
             view.series[index],
             clean(split),
-            [percent(cells[index, split][t]["mean"]) for t in times],
+            [percent(cells[index, split][t]["any_medal"]) for t in times],
         )
         for index, split in keys
     ]

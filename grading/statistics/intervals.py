@@ -40,7 +40,7 @@ def run_variance(outcomes: Collection[Sequence[float]], binary: bool = True) -> 
     degrees = sum(sizes) - len(sizes)
     if sum(size > 1 for size in sizes) < COVERED * len(sizes) or degrees < 1:
         return RunVariance(math.nan, 0)
-    squares = [math.fsum((value - centre) ** 2 for value in runs) for runs in outcomes for centre in (mean(runs),)]
+    squares = [_squares(runs) for runs in outcomes]
     most = max(sizes)
     added = 1 / most if binary else 0.0
     pooled = (math.fsum(squares) + added * (most - 1)) / (degrees + (most - 1 if added else 0))
@@ -48,19 +48,67 @@ def run_variance(outcomes: Collection[Sequence[float]], binary: bool = True) -> 
     return RunVariance((math.fsum(parts) + added / most) / len(sizes) ** 2, degrees)
 
 
-def interval_over_runs(outcomes: Collection[Sequence[float]], level: float = 0.95) -> Interval:
+def _squares(runs: Sequence[float]) -> float:
+    """The sum of squared distances from the mean."""
+    if min(runs) == max(runs):
+        return 0.0
+    centre = mean(runs)
+    return math.fsum([(value - centre) ** 2 for value in runs])
+
+
+def interval_over_runs(outcomes: Collection[Sequence[float]], level: float = 0.95, binary: bool = True) -> Interval:
     """Interval of a rate, the mean over competitions of the mean over runs: other runs of the same competitions.
 
-    `outcomes` has the outcomes, 0 or 1, of the runs of each competition. The interval is that of a share among as many
-    independent runs as would have the same variance (`run_variance`), and at least as many as there are: runs of
-    different competitions vary less together than runs of one would (Hoeffding 1956).
+    `outcomes` has the outcomes of the runs of each competition, between 0 and 1, and 0 or 1 if they are `binary`. The
+    interval is that of a share among as many independent runs as would have the same variance (`run_variance`), and at
+    least as many as there are: runs of different competitions vary less together than runs of one would (Hoeffding
+    1956). Of outcomes that are not binary, the variance has no addition that makes up for few degrees of freedom, so
+    that the number is multiplied by (z / t)^2 (Korn and Graubard 1998).
     """
     if not outcomes:
         return UNKNOWN
     runs = len(outcomes) ** 2 / math.fsum(1 / len(each) for each in outcomes)  # their number, if all have the same
     share = mean([mean(each) for each in outcomes])
-    variance = run_variance(outcomes).variance
-    return share_interval(share, max(runs, share * (1 - share) / variance) if variance > 0 else runs, level)
+    known = run_variance(outcomes, binary)
+    if not known.variance > 0:
+        return share_interval(share, runs, level)
+    factor = 1.0 if binary else (_reach(math.inf, level) / _reach(known.degrees, level)) ** 2
+    return share_interval(share, max(runs, factor * share * (1 - share) / known.variance), level)
+
+
+def count_interval(counts: Collection[Sequence[float]], level: float = 0.95) -> Interval:
+    """Interval of a mean over competitions of the mean count of runs: other runs of the same competitions.
+
+    The gamma interval of a rate (Fay and Feuer 1997, Statistics in Medicine 16) for the variance over runs, multiplied
+    by (t / z)^2, and at least that of as many independent events: it is not below 0, and never a point. NaN where the
+    variance is.
+    """
+    known = run_variance(counts, binary=False)
+    if math.isnan(known.variance):
+        return UNKNOWN
+    rate = mean([mean(each) for each in counts])
+    independent = math.fsum(1 / len(each) for each in counts) / len(counts) ** 2
+    factor = (_reach(known.degrees, level) / _reach(math.inf, level)) ** 2
+    return rate_interval(rate, max(independent, factor * known.variance / rate) if rate else independent, level)
+
+
+def rate_interval(rate: float, unit: float, level: float = 0.95) -> Interval:
+    """The exact interval of a rate that is a number of independent events times `unit`; the number may be a fraction.
+
+    The gamma interval of Fay and Feuer 1997 for the variance `rate` x `unit`.
+    """
+    from scipy.special import gammaincinv  # slow to import
+
+    events, tail = rate / unit, (1 - level) / 2
+    low = float(gammaincinv(events, tail)) * unit if events else 0.0
+    return Interval(low, float(gammaincinv(events + 1, 1 - tail)) * unit)
+
+
+def _reach(degrees: float, level: float) -> float:
+    """The quantile of Student's t that ends an interval; of the normal distribution with infinite degrees."""
+    from scipy.special import stdtrit  # slow to import
+
+    return float(stdtrit(degrees, (1 + level) / 2))
 
 
 def interval_over_competitions(means: Sequence[float], level: float = 0.95) -> Interval:

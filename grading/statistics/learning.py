@@ -10,11 +10,17 @@ import pandas as pd
 
 from grading.medals import human_percentile
 from grading.statistics.counting import EVERYTHING, Counting, cells_of
+from grading.statistics.intervals import interval_over_runs
 from grading.statistics.over_time import Courses, moments
 from grading.statistics.seeds import mean
 from grading.statistics.series import SERIES
 
-_COLUMNS = [*SERIES, "split", "axis", "at", "any_medal", "percentile"]
+_COLUMNS = [*SERIES, "split", "axis", "at"]
+_COLUMNS += [f"{name}{end}" for name in ("any_medal", "percentile") for end in ("", "_low", "_high")]
+
+
+Spending = Mapping[tuple[str, str], Sequence[tuple[float, float]]]
+"""By run group and run id: seconds since the start of the run, and dollars spent until then."""
 
 
 def steps(most: float) -> list[float]:
@@ -30,23 +36,24 @@ def learning(
     grades: pd.DataFrame,
     snapshots: pd.DataFrame,
     runs: pd.DataFrame | None = None,
-    usage: pd.DataFrame | None = None,
+    spent: Spending | None = None,
     counting: Counting = EVERYTHING,
     percentiles: Mapping[str, Sequence[float]] | None = None,
 ) -> pd.DataFrame:
-    """One row per series, split, axis ("seconds" or "dollars") and point on it.
+    """One row per series, split, axis ("seconds" or "dollars") and point on it. `spent` is that of `spending`.
 
     `any_medal` is the rate and `percentile` the mean human percentile, each with the newest submission that a run had
     when it had run that long or spent that much. A run that has spent less has ended, and counts with its grade.
     Competitions and seeds are those of the rates, and a run without a submission counts 0. Competitions without a
-    leaderboard do not count in the percentile, which is NaN without any.
+    leaderboard do not count in the percentile, which is NaN without any. `_low` and `_high` are the ends of the 95 %
+    interval over other runs of these competitions.
 
     Series without snapshots are left out; over dollars also those in which the cost of a request, or the start of a run
     that made requests, is unknown.
     """
     if snapshots.empty or grades.empty:
         return pd.DataFrame(columns=_COLUMNS)
-    spent, courses = spending(runs, usage), Courses.of(snapshots, runs)
+    spent, courses = spent or {}, Courses.of(snapshots, runs)
     boards = {
         name: points for name, points in (percentiles or {}).items() if len(points) > 1 and points[0] != points[-1]
     }
@@ -68,13 +75,20 @@ def learning(
                 }
                 medals = [[_medal(now.get((c, s))) for s in seeds] for c, seeds in cells.counted.items()]
                 shares = [
-                    mean([_share(now.get((c, s)), boards[c]) for s in seeds])
+                    [_share(now.get((c, s)), boards[c]) for s in seeds]
                     for c, seeds in cells.counted.items()
                     if c in boards
                 ]
-                figures = {"any_medal": mean([mean(row) for row in medals]), "percentile": mean(shares)}
+                figures = _figure("any_medal", medals) | _figure("percentile", shares, binary=False, unit=100.0)
                 rows.append({**cells.label, "axis": axis, "at": point, **figures})
     return pd.DataFrame(rows, columns=_COLUMNS)
+
+
+def _figure(name: str, runs: Sequence[Sequence[float]], binary: bool = True, unit: float = 1.0) -> dict[str, float]:
+    """The mean of outcomes by competition, with its interval."""
+    interval = interval_over_runs(runs, binary=binary)
+    found = {"": mean([mean(each) for each in runs]), "_low": interval.low, "_high": interval.high}
+    return {f"{name}{end}": unit * value for end, value in found.items()}
 
 
 def _medal(row: Mapping[str, Any] | None) -> float:
@@ -84,7 +98,7 @@ def _medal(row: Mapping[str, Any] | None) -> float:
 def _share(row: Mapping[str, Any] | None, points: Sequence[float]) -> float:
     if row is None or pd.isna(row["score"]):
         return 0.0
-    return human_percentile(float(row["score"]), points)
+    return human_percentile(float(row["score"]), points) / 100
 
 
 def when(line: Sequence[tuple[float, float]], dollars: float) -> float:
@@ -92,7 +106,7 @@ def when(line: Sequence[tuple[float, float]], dollars: float) -> float:
     return next((at for at, cost in line if cost > dollars * (1 + 1e-9)), math.inf)
 
 
-def spending(runs: pd.DataFrame | None, usage: pd.DataFrame | None) -> dict[tuple[str, str], list[tuple[float, float]]]:
+def spending(runs: pd.DataFrame | None, usage: pd.DataFrame | None) -> Spending:
     """By run: seconds since its start, and dollars spent until then, for each request; NaN after an unknown price."""
     if usage is None or usage.empty or runs is None or runs.empty:
         return {}

@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 
+from grading.statistics.intervals import rate_interval
 from grading.statistics.seeds import Interval
 from grading.statistics.series import SERIES, by_series, latest_grades, runs_of
 
@@ -151,18 +152,12 @@ def _per_unit(medals: Sequence[float], spent: Sequence[float], runs: int, level:
     total, amount = math.fsum(medals), math.fsum(spent)
     if not (amount > 0 and math.isfinite(amount)):
         return PerUnit(math.nan, Interval(math.nan, math.nan))
-    from scipy.special import gammaincinv
-
     rate, count = total / amount, len(medals)
     variance = total * (1 - total / runs) / amount**2 if runs > total else 0.0
     if count > 1:
         residuals = math.fsum((won - rate * cost) ** 2 for won, cost in zip(medals, spent, strict=True))
         variance = max(variance, count / (count - 1) * residuals / amount**2)
-    # As many medals as would have this variance, if they came independently; each of them is worth `unit`.
-    unit = variance / rate if variance and rate else 1 / amount
-    events = rate / unit
-    low = float(gammaincinv(events, (1 - level) / 2)) * unit if events else 0.0
-    return PerUnit(rate, Interval(low, float(gammaincinv(events + 1, (1 + level) / 2)) * unit))
+    return PerUnit(rate, rate_interval(rate, variance / rate if variance and rate else 1 / amount, level))
 
 
 def pareto_front(points: Sequence[tuple[float, float]]) -> list[bool]:

@@ -7,6 +7,7 @@ import re
 from benchmarks.coverage import (
     SIMULATIONS,
     competition_intervals,
+    curve_intervals,
     difference_errors,
     distribution_coverage,
     missing_runs,
@@ -63,6 +64,11 @@ def test_intervals_of_distributions_contain_the_truth_more_often_than_the_usual_
     assert means["IQM"] > means["IQM n of n"]
     assert means["IQM"] > 85
     assert means["profile"] > 85
+
+
+def test_bands_of_curves_contain_the_truth() -> None:
+    covered = [float(line.split(": ")[1].split(" %")[0]) for line in curve_intervals(100)]
+    assert sum(covered) / len(covered) > 90
 
 
 def test_pass_at_k_of_all_graded_runs_is_always_known() -> None:

@@ -25,12 +25,12 @@ def test_a_page_and_its_summary_compute_what_both_show_once(monkeypatch: pytest.
 
         return counted
 
-    for name in ("build_view", "pass_at", "over_time", "rates_of"):
+    for name in ("build_view", "pass_at", "learning", "rates_of"):
         monkeypatch.setattr(results, name, counting(name, getattr(results, name)))
     shown = Results(GRADES, RUNS, snapshots(("cactus", 1, 1.0, 0.9)), thresholds=THRESHOLDS)
     render_page(shown)
     render_markdown(shown)
-    assert calls == {"build_view": 1, "pass_at": 1, "over_time": 1, "rates_of": 2}, "by complexity and by category"
+    assert calls == {"build_view": 1, "pass_at": 1, "learning": 1, "rates_of": 2}, "by complexity and by category"
 
 
 def test_results_that_are_counted_otherwise_are_computed_anew() -> None:

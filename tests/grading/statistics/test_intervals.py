@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 from grading.statistics.intervals import (
+    count_interval,
     interval_over_competitions,
     interval_over_runs,
     run_variance,
@@ -65,6 +66,41 @@ def test_competitions_with_a_single_run_are_not_judged_by_a_few_others() -> None
     assert math.isnan(run_variance(outcomes).variance)
     found = interval_over_runs(outcomes)
     assert found.high - found.low > 0.15
+
+
+def test_a_mean_of_percentiles_has_the_interval_of_korn_and_graubard() -> None:
+    """The effective number of trials and its correction for degrees of freedom, by numpy and scipy."""
+    shares = np.random.default_rng(3).beta(2, 3, (22, 3))
+    centre = shares.mean()
+    trials = centre * (1 - centre) / (shares.var(axis=1, ddof=1).mean() / 3 / 22)
+    trials *= (stats.norm.ppf(0.975) / stats.t.ppf(0.975, 44)) ** 2
+    hits = trials * centre
+    want = stats.beta.ppf(0.025, hits, trials - hits + 1), stats.beta.ppf(0.975, hits + 1, trials - hits)
+    found = interval_over_runs(shares.tolist(), binary=False)
+    assert (found.low, found.high) == pytest.approx(want)
+    assert found.high - found.low < 0.12
+
+
+@pytest.mark.parametrize("share", [0.0, 0.4])
+def test_equal_percentiles_are_no_certainty(share: float) -> None:
+    """Runs that agree to the last digit, such as those without a submission, are as independent trials."""
+    found = interval_over_runs([[share] * 3] * 5, binary=False)
+    exact = stats.binomtest(round(15 * share), 15).proportion_ci(method="exact")
+    assert (found.low, found.high) == pytest.approx((exact.low, exact.high))
+
+
+def test_a_mean_count_has_the_interval_of_its_variance() -> None:
+    """Far from 0 it is nearly Student's t; at 0 and for counts that vary less, the exact one of Poisson."""
+    counts = np.random.default_rng(4).negative_binomial(5, 0.2, (40, 3))
+    error = math.sqrt(counts.var(axis=1, ddof=1).mean() / 3 / 40)
+    found = count_interval(counts.tolist())
+    want = stats.t.interval(0.95, 80, counts.mean(), error)
+    assert (found.low, found.high) == pytest.approx(want, rel=0.02)
+    for total in (0, 24):
+        found = count_interval([[total / 12] * 3] * 4)
+        low, high = stats.chi2.ppf(0.025, 2 * total) / 2, stats.chi2.ppf(0.975, 2 * (total + 1)) / 2
+        assert (found.low, found.high) == pytest.approx((np.nan_to_num(low) / 12, high / 12))
+    assert math.isnan(count_interval([[3.0], [4.0]]).low), "one run a competition"
 
 
 def test_more_runs_and_more_competitions_make_it_narrower() -> None:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
 from grading.statistics.aggregate import aggregate
 from grading.statistics.attempts import percentile_of
 from grading.statistics.counting import Counting, cells_of
-from grading.statistics.learning import learning
+from grading.statistics.learning import learning, spending
 from grading.statistics.validations import validation_counts
 from tests.grading.page.pages import graded, page, ran, snapshots, words
 
@@ -46,7 +48,7 @@ def calls(*rows: tuple[str, int, float, float | None], agent: str = "baseline") 
 
 
 def curve(axis: str, column: str, usage: pd.DataFrame | None = None, grades: pd.DataFrame = GRADES) -> Any:
-    found = learning(grades, SNAPSHOTS, RUNS, usage, percentiles=POINTS)
+    found = learning(grades, SNAPSHOTS, RUNS, spending(RUNS, usage), percentiles=POINTS)
     rows = found[(found["axis"] == axis) & (found["split"] == "demo")]
     return rows.set_index("at")[column].to_dict()
 
@@ -91,14 +93,40 @@ def test_curves_end_at_the_headline(cells: Any, costs: Any, long: float) -> None
     runs = pd.DataFrame([ran(*key, seconds=long) for key in keys])
     rows = [(*key, at, score) for key, (_, taken) in graded_runs for at, score in taken if score is not None]
     taken = snapshots(*rows) if rows else pd.DataFrame()
-    found = learning(grades, taken, runs, calls(*costs) if costs else None, percentiles=POINTS)
+    found = learning(grades, taken, runs, spending(runs, calls(*costs) if costs else None), percentiles=POINTS)
     rates = aggregate(grades, runs).rates
-    want = rates[(rates["rate"] == "any_medal") & (rates["split"] == "demo")]["mean"].iloc[0]
+    want = rates[(rates["rate"] == "any_medal") & (rates["split"] == "demo")].iloc[0]
     (all_cells,) = cells_of(grades, runs, Counting())
     for _, part in found.groupby("axis"):
-        assert part["any_medal"].iloc[-1] == pytest.approx(want)
+        last = part.iloc[-1]
+        assert list(last[["any_medal", "any_medal_low", "any_medal_high"]]) == pytest.approx(
+            list(want[["mean", "ci_low", "ci_high"]])
+        )
         assert part["percentile"].iloc[-1] == pytest.approx(percentile_of(all_cells, POINTS))
-        assert part["percentile"].between(0, 100).all()
+        for name in ("percentile", "any_medal"):
+            assert (part[f"{name}_low"].ge(0) & part[f"{name}_low"].le(part[name] + 1e-9)).all()
+            assert (part[f"{name}_high"].ge(part[name] - 1e-9) & part[f"{name}_high"].le(100)).all()
+
+
+def test_bands_are_those_of_the_runs_at_the_moment() -> None:
+    """Percentiles of 20 competitions with three seeds after an hour and at the end, by numpy and scipy."""
+    draw = np.random.default_rng(2)
+    names = [f"c{n}" for n in range(20)]
+    early, final = (np.round(draw.uniform(0.2, 0.95, (20, 1)) + draw.normal(0, 0.05, (20, 3)), 5) for _ in range(2))
+    cells = [(name, seed) for name in names for seed in range(3)]
+    at = {name: n for n, name in enumerate(names)}
+    grades = pd.DataFrame([graded(name, seed, final[at[name], seed]) for name, seed in cells])
+    runs = pd.DataFrame([ran(name, seed, seconds=7200.0) for name, seed in cells])
+    taken = snapshots(*((name, seed, 0.5, early[at[name], seed]) for name, seed in cells))
+    points = dict.fromkeys(names, POINTS["a"])
+    found = learning(grades, taken, runs, percentiles=points).query("split == 'demo'").set_index("at")
+    for moment, scores in ((3600.0, early), (7200.0, final)):
+        shares = np.clip(scores, 0, 1)
+        error = stats.t.ppf(0.975, 40) * np.sqrt((shares.var(axis=1, ddof=1) / 3).sum()) / 20
+        row = found.loc[moment]
+        assert row["percentile"] == pytest.approx(100 * shares.mean())
+        assert row["percentile"] - row["percentile_low"] == pytest.approx(100 * error, rel=0.1)
+        assert row["percentile_high"] - row["percentile"] == pytest.approx(100 * error, rel=0.1)
 
 
 def test_the_page_draws_curves_and_attempts() -> None:
@@ -121,13 +149,14 @@ CHECKED = pd.DataFrame(
 def test_validations_are_counted_over_time_and_over_dollars() -> None:
     """Two competitions: one run had four submissions checked, the other none."""
     usage = calls(("a", 0, 0.6, 8), ("a", 0, 2, 8), ("a", 0, 3.5, 48))
-    found = validation_counts(GRADES, CHECKED, RUNS, usage)
+    found = validation_counts(GRADES, CHECKED, RUNS, spending(RUNS, usage))
     demo = found[found["split"] == "demo"]
     by_axis = {axis: dict(zip(part["at"], part["validations"], strict=True)) for axis, part in demo.groupby("axis")}
     assert by_axis["seconds"] == {3600: 1.0, 7200: 1.0, 14400: 2.0}
     assert by_axis["dollars"] == {1: 0.5, 2: 0.5, 4: 0.5, 8: 1.0, 16: 1.5, 32: 1.5, 64: 2.0}
-    assert set(validation_counts(GRADES, CHECKED, RUNS, None)["axis"]) == {"seconds"}, "no curve without a cost"
-    assert validation_counts(GRADES, CHECKED.iloc[:0], RUNS, usage).empty
+    assert set(validation_counts(GRADES, CHECKED, RUNS)["axis"]) == {"seconds"}, "no curve without a cost"
+    assert demo["ci_low"].isna().all(), "one run a competition says nothing of the variance"
+    assert validation_counts(GRADES, CHECKED.iloc[:0], RUNS, spending(RUNS, usage)).empty
     text = page(GRADES, RUNS, validations=CHECKED, usage=usage)
     assert "Validations per run over time" in words(text)
     assert "baseline: 1 at 1 h, 1 at 2 h, 2 at 4 h" in text
