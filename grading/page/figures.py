@@ -54,9 +54,7 @@ def figures(view: View, results: Results, aggregate: Aggregate) -> list[Figure]:
         show = duration if axis == "seconds" else _dollars
         drawn.append(_figure(view, part.assign(value=part[column] * factor, **ends), "at", title, show))
     if results.validations is not None:
-        counts = validation_counts(
-            results.grades, results.validations, results.runs, results.spent, results.counting
-        )
+        counts = validation_counts(results.grades, results.validations, results.runs, results.spent, results.counting)
         for axis, title, show in (
             ("seconds", "Validations per run over time", duration),
             ("dollars", "Validations per run over dollars", _dollars),
