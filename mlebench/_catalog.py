@@ -10,6 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from common import plain_json
 from competitions.competition import Competition
 
 _OURS = re.compile(r"mlebench\.competitions\.(?P<id>[^.:]+)\.(?P<part>grade|prepare):(?P=part)")
@@ -72,7 +73,9 @@ class _Grade:
     id: str
 
     def __call__(self, submission: Any, answers: Any) -> float:
-        return competition(self.id).score_table(submission, answers, "v1")
+        """The unrounded score of a frame, with the answers that `mlebench.utils.load_answers` reads."""
+        ours = competition(self.id)
+        return ours.score_table(submission, _as_read(ours, answers) if isinstance(answers, list) else answers, "v1")
 
 
 @dataclass(frozen=True)
@@ -93,6 +96,15 @@ class _Prepare:
             for part, target in (("public", public), ("private", private)):
                 _move_files(Path(scratch) / part, target)
         return public
+
+
+def _as_read(ours: Competition, answers: list[Any]) -> Any:
+    """Answers of JSON lines as the competition's grader has them."""
+    with TemporaryDirectory(prefix="mlebench-") as folder:
+        path = Path(folder, ours.facts.files.answers)
+        path.parent.mkdir(parents=True)
+        path.write_text("".join(f"{plain_json.dumps(answer)}\n" for answer in answers), "utf-8")
+        return ours.answers(Path(folder))
 
 
 def _move_files(source: Path, target: Path) -> None:

@@ -37,7 +37,7 @@ class Competition:
         gold_submission: the submission with the right answers.
         sample_submission: a valid submission.
         competition_type: "simple".
-        prepare_fn: prepares the unpacked download: raw, public and private folder.
+        prepare_fn: prepares the unpacked download: `prepare_fn(raw, public, private)`, three folders.
         raw_dir: the unpacked download, if it was kept.
         private_dir: the folder with the answers.
         public_dir: the folder for agents.
@@ -54,7 +54,7 @@ class Competition:
     gold_submission: Path
     sample_submission: Path
     competition_type: str
-    prepare_fn: Callable[[Path, Path, Path], Any]
+    prepare_fn: Callable[..., Any]
     raw_dir: Path
     private_dir: Path
     public_dir: Path
