@@ -38,8 +38,7 @@ def download_and_prepare_dataset(
         skip_verification: do not compare download and prepared files with the published MD5s.
 
     Raises:
-        UserError: for example without access to the competition on Kaggle.
-        ValueError: files differ from the published MD5s.
+        UserError: for example without access to the competition on Kaggle, or if files have other MD5s.
     """
     verify = not (skip_verification or overwrite_checksums)
     if not is_dataset_prepared(competition):
