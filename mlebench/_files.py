@@ -7,6 +7,7 @@ import os
 import secrets
 from contextlib import ExitStack
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()) / "mle-bench"
 """Where data are kept that a user does not name a place for."""
+_PARTS = (("prepared", "public"), ("prepared", "private"))
 FROM_THRESHOLDS = "thresholds of competition.yaml"
 """The `source` of a leaderboard that is made of the thresholds."""
 
@@ -32,9 +34,10 @@ def existing(competition_id: str, store: str | None, name: str, path: Path) -> P
         return _written(path, _checksums_of(competition(competition_id)))
     if store is None or (dataset := stored(store, competition_id)) is None:
         return path
-    relative = path.parts[path.parts.index("prepared") + 1 :] if "prepared" in path.parts else ()
-    if relative[:1] not in (("public",), ("private",)):
+    places = [place for place, pair in enumerate(pairwise(path.parts)) if pair in _PARTS]
+    if not places:
         return path
+    relative = path.parts[places[-1] + 1 :]
     return _folder(store, dataset, relative[0]).joinpath(*relative)
 
 

@@ -143,6 +143,11 @@ class TestStores:
         assert (competition.public_dir / "train.csv").is_file()
         assert is_dataset_prepared(competition)
 
+    def test_the_store_may_lie_in_a_folder_of_any_name(self, tmp_path: Path) -> None:
+        store = Store(str(tmp_path / "prepared" / "public"))
+        put_dataset(store, "digits")
+        assert Registry(store.local()).get_competition("digits").answers.is_file()
+
     def test_other_programs_find_it_in_the_published_layout(self, store: Store) -> None:
         put_dataset(store, "digits", key="one")
         link = link_published_layout(store, "digits")
