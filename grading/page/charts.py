@@ -10,6 +10,7 @@ from itertools import pairwise
 from markupsafe import Markup, escape
 
 from grading.page.view import MANY_SERIES, Series
+from grading.statistics.seeds import mean
 
 _TEXT = Markup('<text class="{}" x="{:.1f}" y="{:.1f}">{}</text>')
 _END = Markup('<text data-line="{}" class="{}" x="{:.1f}" y="{:.1f}">{}</text>')
@@ -79,6 +80,36 @@ def scale(most: float, show: Callable[[float], str], most_allowed: float = math.
     return Axis([(n * step, show(n * step)) for n in range(count + 1)], 0.0, count * step)
 
 
+def around(least: float, most: float, show: Callable[[float], str]) -> Axis:
+    """An axis for amounts from `least` to `most`, above 0: logarithmic if they span more than a decade.
+
+    >>> [text for _, text in around(0.3, 40.0, "${:g}".format).ticks]
+    ['$0.2', '$0.5', '$1', '$2', '$5', '$10', '$20', '$50']
+    """
+    if most > 10 * least:
+        decades = range(math.floor(math.log10(least)), math.ceil(math.log10(most)) + 1)
+        marks = [
+            float(f"{digit}e{decade}") for decade in decades for digit in ((1, 2, 5) if len(decades) < 5 else (1,))
+        ]
+        low, high = max(mark for mark in marks if mark <= least), min(mark for mark in marks if mark >= most)
+        return steps([mark for mark in marks if low <= mark <= high], show)
+    return fitted(least, most, show)
+
+
+def fitted(least: float, most: float, show: Callable[[float], str], most_allowed: float = math.inf) -> Axis:
+    """A linear axis of round numbers around `least` and `most`, which are not below 0.
+
+    >>> [text for _, text in fitted(4.3, 5.6, "${:g}".format).ticks]
+    ['$4', '$4.5', '$5', '$5.5', '$6']
+    """
+    wide = max(most - least, most / 10) or 1.0
+    size = 10.0 ** math.floor(math.log10(wide))
+    step = next(size * factor for factor in (0.2, 0.5, 1.0, 2.0, 5.0) if wide / (size * factor) <= 5)
+    first = max(0, math.ceil(least / step - 1e-9) - 1)
+    last = min(math.floor(most / step + 1e-9) + 1, round(min(most_allowed, 2 * most + 1) / step))
+    return steps([round(n * step, 12) for n in range(first, last + 1)], show, log=False)
+
+
 def draw(lines: Sequence[Line], x: Axis, y: Axis, label: str, name: str) -> Markup:
     """One chart, or a small one for each series if there are many; `name` is unique in the page."""
     if len({line.series.index for line in lines}) <= MANY_SERIES:
@@ -87,8 +118,8 @@ def draw(lines: Sequence[Line], x: Axis, y: Axis, label: str, name: str) -> Mark
 
 
 @dataclass(frozen=True)
-class _Frame:
-    """The places of values in a chart of `width` x `height` with margins."""
+class Frame:
+    """The places of values in a chart of `width` x `height` with margins, and what is drawn at them."""
 
     x: Axis
     y: Axis
@@ -100,13 +131,16 @@ class _Frame:
     bottom: float = 26.0
 
     def at(self, x: float, y: float) -> tuple[float, float]:
+        """The place of a point."""
         across, up = self.width - self.left - self.right, self.height - self.top - self.bottom
         return self.left + across * self.x.at(x), self.top + up * (1 - min(max(self.y.at(y), 0.0), 1.0))
 
     def path(self, points: Sequence[tuple[float, float]]) -> str:
+        """The places of points, as an attribute of SVG."""
         return " ".join("{:.1f},{:.1f}".format(*self.at(*point)) for point in points)
 
-    def axes(self, gap: float) -> list[Markup]:
+    def axes(self, character: float = 7.4) -> list[Markup]:
+        """Both axes with their numbers; those of x that would touch, for the width of a `character`, are left out."""
         parts = []
         for value, text in self.y.ticks:
             _, at = self.at(self.x.low, value)
@@ -117,11 +151,12 @@ class _Frame:
         kept: list[tuple[float, str]] = []
         for value, text in reversed(self.x.ticks):
             at, _ = self.at(value, 0)
-            if not kept or kept[-1][0] - at >= gap + 3.2 * len(text):
+            if not kept or kept[-1][0] - at >= 8 + character * (len(text) + len(kept[-1][1])) / 2:
                 kept.append((at, text))
         return parts + [_TEXT.format("x", at, self.height - 8, text) for at, text in kept]
 
     def line(self, line: Line) -> list[Markup]:
+        """A line with its band, its points, and its numbers in words."""
         shape = line.series.shape
         parts = []
         if len(line.band) > 1:
@@ -137,19 +172,25 @@ class _Frame:
         return [Markup('<g data-line="{}">{}</g>').format(line.series.label, Markup("").join(parts))]
 
     def x_text(self, value: float) -> str:
+        """A value of x in words."""
         return next((text for tick, text in self.x.ticks if tick == value), f"{value:.3g}")
 
     def y_text(self, value: float) -> str:
+        """A value of y in words."""
         return f"{100 * value:.1f} %" if self.y.ticks[-1][1].endswith("%") else f"{value:.3g}"
 
 
 def _chart(lines: Sequence[Line], x: Axis, y: Axis, label: str) -> Markup:
     labelled = [line for line in lines if not line.kind]
-    frame = _Frame(x, y, 440, 250, 44, 126)
-    parts = frame.axes(26)
+    frame = Frame(x, y, 440, 250, 44, 126)
+    parts = frame.axes()
     for line in lines:
         parts += frame.line(line)
     ends = [frame.at(*line.points[-1]) for line in labelled]
+    alike = max(height for _, height in ends) - min(height for _, height in ends) < 3 if len(ends) > 1 else False
+    if alike:  # then labels stand in the order of the lines, as a legend
+        labelled = sorted(labelled, key=lambda line: -mean([y for _, y in line.points]))
+        ends = [(frame.width - frame.right, frame.top + _LABEL_HEIGHT * (n + 0.5)) for n in range(len(ends))]
     for line, (at, height), moved in zip(
         labelled, ends, spread([h for _, h in ends], frame.top, frame.height - 24), strict=True
     ):
@@ -161,18 +202,19 @@ def _chart(lines: Sequence[Line], x: Axis, y: Axis, label: str) -> Markup:
                 f"end s{line.series.shape}",
                 frame.width - frame.right + 13,
                 moved + 4,
-                _short(line.name),
+                short(line.name),
             )
         )
-    return _svg(parts, frame, label)
+    return svg(parts, frame, label)
 
 
 def _multiples(lines: Sequence[Line], x: Axis, y: Axis, label: str, name: str) -> Markup:
     """A small chart for each series, in the order of their ends, with all the others in grey behind it."""
-    frame = _Frame(x, y, 230, 150, 38, 12, top=24, bottom=22)
+    frame = Frame(x, y, 230, 150, 38, 12, top=24, bottom=22)
     ground = [_OTHER.format(frame.path(line.points)) for line in lines if not line.kind]
     charts = []
-    best_first = sorted((line for line in lines if not line.kind), key=lambda line: -line.points[-1][1])
+    main = (line for line in lines if not line.kind)
+    best_first = sorted(main, key=lambda line: (-line.points[-1][1], -mean([y for _, y in line.points])))
     for place, index in enumerate(dict.fromkeys(line.series.index for line in best_first)):
         own = [line for line in lines if line.series.index == index]
         parts = [
@@ -180,11 +222,11 @@ def _multiples(lines: Sequence[Line], x: Axis, y: Axis, label: str, name: str) -
             if place == 0
             else Markup('<use href="#{}"/>').format(name)
         ]
-        parts += frame.axes(20)
+        parts += frame.axes(6.3)
         for line in own:
             parts += frame.line(line)
-        parts.append(_TEXT.format(f"name s{own[0].series.shape}", frame.left, 15, _short(own[0].series.label, 27)))
-        charts.append(_svg(parts, frame, f"{own[0].series.label}: {label}"))
+        parts.append(_TEXT.format(f"name s{own[0].series.shape}", frame.left, 15, short(own[0].series.label, 22)))
+        charts.append(svg(parts, frame, f"{own[0].series.label}: {label}"))
     return Markup("").join(charts)
 
 
@@ -210,17 +252,18 @@ def spread(places: Sequence[float], low: float, high: float, gap: float = _LABEL
     return found
 
 
-def _short(text: str, most: int = _CHARACTERS) -> str:
+def short(text: str, most: int = _CHARACTERS) -> str:
     """A text without its middle if it is long: names often differ at their ends.
 
-    >>> _short("agent-with-a-long-name-v2")
+    >>> short("agent-with-a-long-name-v2")
     'agent-wi…-name-v2'
     """
     left = most // 2
     return text if len(text) <= most else f"{text[:left]}…{text[left + 1 - most :]}"
 
 
-def _svg(parts: Sequence[Markup], frame: _Frame, label: str) -> Markup:
+def svg(parts: Sequence[Markup], frame: Frame, label: str) -> Markup:
+    """A chart as an element; `label` is read to users of screen readers."""
     return Markup('<svg class="curves" viewBox="0 0 {:.0f} {:.0f}" role="img" aria-label="{}">{}</svg>').format(
         frame.width, frame.height, escape(label), Markup("").join(parts)
     )

@@ -262,7 +262,7 @@ const markdown = (rows) =>
     .toSpliced(1, 0, `|${" --- |".repeat(rows[0].length)}`)
     .join("\n");
 // A figure as it is seen: its texts and drawings at their places, with the styles that they have.
-const kept = ["fill", "stroke", "stroke-width", "stroke-dasharray", "opacity", "fill-opacity", "font", "text-anchor"];
+const kept = ["fill", "stroke", "stroke-width", "stroke-dasharray", "opacity", "fill-opacity", "font", "text-anchor", "paint-order"];
 function styled(from, to) {
   const style = getComputedStyle(from);
   for (const name of kept) to.style.setProperty(name, style.getPropertyValue(name));

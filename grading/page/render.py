@@ -16,13 +16,14 @@ from common.units import counted
 from grading.page import attempts, links, sections, timeline
 from grading.page import format as fmt
 from grading.page.contamination import contamination_section
+from grading.page.efficiency import efficiency
 from grading.page.figures import figures
 from grading.page.generalisation import generalisation_section
 from grading.page.headline import PUBLISHED_AT, PUBLISHED_ON, headline
 from grading.page.integrity import integrity_section
 from grading.page.noise import noise_section
 from grading.page.published import HEADER, published_rows
-from grading.page.ranks import ranks_section
+from grading.page.ranks import distributions, profiles, ranks_section
 from grading.page.strip_plots import GUTTER, MEDAL_SCALE, medal_bands, medal_strip, score_strip
 from grading.statistics.differences import MIN_COMPETITIONS
 from grading.words import KIND_GLYPHS, KIND_WORDS
@@ -57,6 +58,7 @@ def render_page(results: Results, title: str = TITLE, generated_at: datetime | N
     }
     rates = aggregate.rates[aggregate.rates["rate"] == "any_medal"].to_dict("records")
     head = headline(view, rates, told)
+    spread = distributions(view, results, head.chosen)
     competitions = sections.by_difference(view)
     numbers = {id(result): number for number, result in enumerate(view.results)}
     listed = [r for r in view.results if r.failure and not r.late]
@@ -74,7 +76,8 @@ def render_page(results: Results, title: str = TITLE, generated_at: datetime | N
         covered=sections.covered(view, results, aggregate),
         gaps=sections.gaps(view, aggregate, results.unavailable),
         head=head,
-        ranks=ranks_section(view, results, head.chosen),
+        ranks=ranks_section(view, results, head.chosen, spread),
+        profiles=profiles(view, spread),
         one_agent=len(view.series) == 1,
         published_on=PUBLISHED_ON,
         published_at=PUBLISHED_AT,
@@ -110,6 +113,7 @@ def render_page(results: Results, title: str = TITLE, generated_at: datetime | N
         passes=attempts.pass_table(view, results),
         best=attempts.best_scores(view, results),
         figures=figures(view, results, aggregate),
+        against=efficiency(view, results, told["usage"], head.chosen),
         times=timeline.time_table(view, results),
         cost_totals=costs[0] if costs else [],
         cost_runs=costs[1] if costs else [],

@@ -197,7 +197,7 @@ def test_medals_for_money_and_time_are_told_with_their_intervals_and_the_pareto_
     rows = [graded("cactus", s, score, agent=agent) for agent, score in (("a", 0.95), ("b", 0.6)) for s in (1, 2)]
     runs = [ran("cactus", s, agent=agent) for agent in ("a", "b") for s in (1, 2)]
     spent = pd.concat([calls(("cactus", 1, 2.0), ("cactus", 2, 2.0), agent=agent) for agent in ("a", "b")])
-    section = page(pd.DataFrame(rows), pd.DataFrame(runs), usage=spent).split('<section id="cost"')[1]
+    section = page(pd.DataFrame(rows), pd.DataFrame(runs), usage=spent).split('<section id="efficiency"')[1]
     text = words(section.split("</section>")[0])
     assert re.search(r"a 100\.0 \$2\.00 0\.5 ?0\.0606 to 1\.81 60 ?7\.27 to 217 yes", text)
     assert re.search(r"b 0\.0 \$2\.00 0 ?0 to \S+ 0 ?0 to \S+ –", text)
