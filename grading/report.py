@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import (
@@ -91,6 +92,22 @@ class GradingReport(_Published):
     def totals(self) -> dict[str, int]:
         """The totals by their published names."""
         return self.model_dump(exclude={"competition_reports"})
+
+    def write(self, folder: Path, part: str = "") -> Path:
+        """Write it into a folder under the published name, `<time>_<part>grading_report.json`; returns its path.
+
+        The time is the first second, from now on, of which the folder has no report: none may replace another.
+        """
+        moment = datetime.now(UTC)
+        while True:
+            path = folder / f"{moment:%Y-%m-%dT%H-%M-%S-%Z}_{part}grading_report.json"
+            try:
+                with path.open("x", encoding="utf-8") as file:
+                    file.write(self.to_json())
+            except FileExistsError:
+                moment += timedelta(seconds=1)
+            else:
+                return path
 
 
 @dataclass(frozen=True)

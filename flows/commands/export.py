@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
@@ -220,11 +219,8 @@ def _write_reports(store: Store, run_group: str, output: OutputOptions) -> None:
     grades = grades[grades["outcome"] != "failed"]
     if grades.empty:
         raise UserError(f"nothing of group {run_group!r} was graded as {edition}")
-    moment = f"{datetime.now(UTC):%Y-%m-%dT%H-%M-%S-%Z}"
-    parts = {str(seed): part for seed, part in grades.groupby("seed", sort=True)} if output.by_seed else {"": grades}
+    parts = {f"seed_{n}_": part for n, part in grades.groupby("seed", sort=True)} if output.by_seed else {"": grades}
     for seed, part in parts.items():
-        name = f"{moment}_seed_{seed}_grading_report.json" if output.by_seed else f"{moment}_grading_report.json"
-        (output.output_dir / name).write_text(summarise(reports_of(part)).to_json(), "utf-8")
-        _written(output.output_dir / name)
+        _written(summarise(reports_of(part)).write(output.output_dir, seed))
     if failed:
         click.echo(f"mlebench: left out, because grading failed: {counted(failed, 'run')}", err=True)

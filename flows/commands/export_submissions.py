@@ -47,7 +47,8 @@ class SubmissionOptions:
         option(
             "--copy-to",
             type=click.Path(file_okay=False, path_type=Path),
-            help="Copy submissions to this directory, for a store that is not on this machine.",
+            help="Copy submissions to this directory, for a store that is not on this machine: "
+            "RUN_GROUP/ID/SEED/submission.csv.",
         ),
     ] = None
     rel_log_path: Annotated[
@@ -111,7 +112,7 @@ def _recorded(store: Store, run_group: str, copy_to: Path | None) -> Iterator[Li
             for name, part in (("submission_path", "submission.csv"), ("logs_path", "logs"), ("code_path", "code"))
         }
         if copy_to is not None and paths["submission_path"]:
-            target = copy_to / record.competition_id / str(record.seed) / "submission.csv"
+            target = copy_to / run_group / record.competition_id / str(record.seed) / "submission.csv"
             target.parent.mkdir(parents=True, exist_ok=True)
             store.top.fs.get_file(store.top.path(store.relative(f"{run.source}/submission.csv")), str(target))
             paths["submission_path"] = str(target.absolute())

@@ -7,7 +7,6 @@ import os
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -142,9 +141,8 @@ def command(
             failed += len(lines_of_dataset)
     failed += sum(grade.outcome == "failed" for grade in grades.values())
     output_dir.mkdir(parents=True, exist_ok=True)
-    target = output_dir / f"{datetime.now(UTC):%Y-%m-%dT%H-%M-%S-%Z}_grading_report.json"
     report = summarise(grades[number].report for number in sorted(grades))
-    target.write_text(report.to_json(), "utf-8")
+    target = report.write(output_dir)
     for name, total in report.totals.items() if grades else ():
         click.echo(f"{name}: {total}", err=True)
     say(str(target))

@@ -35,7 +35,7 @@ def write_results(store: Store, series: Series, folder: Path) -> Path:
     """Write the results of a series into a folder; returns the path of the file."""
     now = datetime.now(UTC)
     content = results_of(series, _main_model(store, series), now)
-    path = folder / f"{file_name(series)}.every-eval-ever.json"
+    path = folder / f"{file_name(*series.name)}.every-eval-ever.json"
     path.write_text(plain_json.dumps(content, indent=2) + "\n", "utf-8")
     return path
 

@@ -112,6 +112,11 @@ class Series:
     """As in `grading.statistics.aggregate`; the split `all` is every competition of the series."""
 
     @property
+    def name(self) -> tuple[str, str, str]:
+        """The parts of its name in names of files."""
+        return self.run_group, self.agent, self.edition
+
+    @property
     def competition_ids(self) -> list[str]:
         """The competitions, each once."""
         return sorted({result.competition_id for result in self.results})
@@ -131,13 +136,17 @@ class Series:
         return shared
 
 
-def file_name(series: Series, unusual: str = r"[^\w.-]") -> str:
-    """The name of a series in names of files: short, without characters that match `unusual`, and its own.
+def file_name(*parts: str, unusual: str = r"[^\w.-]") -> str:
+    """The name of a file from the parts that identify it: short, without characters that match `unusual`, its own.
 
-    A hash tells names apart that would be the same, such as those of the agents `x/y` and `x-y`.
+    Parts are joined by "+", which neither groups nor competitions have in their names. A hash tells names apart that
+    would be the same, such as those of the agents `x/y` and `x-y`.
+
+    >>> file_name("a-b", "c", "v1"), file_name("a", "b-c", "v1"), file_name("a", "b/c", "v1")
+    ('a-b+c+v1', 'a+b-c+v1', 'a+b-c+v1-e3fa8e77')
     """
-    name = f"{series.run_group}-{series.agent}-{series.edition}"
-    usual = re.sub(unusual, "-", name, flags=re.ASCII)[:_MAX_NAME_CHARACTERS]
+    name = "+".join(parts)
+    usual = "+".join(re.sub(unusual, "-", part, flags=re.ASCII) for part in parts)[:_MAX_NAME_CHARACTERS]
     return usual if usual == name else f"{usual}-{hashlib.sha256(name.encode(errors='replace')).hexdigest()[:8]}"
 
 

@@ -34,7 +34,7 @@ _MAX_SUMMARY_CHARACTERS = 1000
 def write_log(series: Series, folder: Path) -> Path:
     """Write the log of a series into a folder; returns its path. Its name begins with its time, as Inspect's do."""
     created = min(map(_began, series.results))
-    name = file_name(series, unusual="[^A-Za-z0-9.-]")  # Inspect splits names of files at underscores
+    name = file_name(*series.name, unusual="[^A-Za-z0-9.-]")  # Inspect splits names of files at underscores
     path = folder / f"{created:%Y-%m-%dT%H-%M-%S}+00-00_{TASK}_{name}.eval"
     usage, summaries, latest = Usage(), [], created
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:

@@ -53,7 +53,7 @@ class Submission:
 def write_submission(store: Store, series: Series, stated: Mapping[str, str], folder: Path) -> tuple[Path, list[Fact]]:
     """Write the submission of a series into a folder; returns its path, and the facts that are missing in it."""
     submission = submission_of(store, series, stated)
-    path = folder / f"{file_name(series)}.leaderboard.md"
+    path = folder / f"{file_name(*series.name)}.leaderboard.md"
     path.write_text(submission.text, "utf-8")
     return path, submission.missing
 

@@ -175,7 +175,7 @@ class TestMakeSubmission:
             "export", "--format", "submissions", GROUP, "--output", items, "--copy-to", tmp_path / "copies", store=group
         )
         first = json.loads(items.read_text().splitlines()[0])
-        assert Path(first["submission_path"]) == tmp_path / "copies" / "diabetes" / "0" / "submission.csv"
+        assert Path(first["submission_path"]) == tmp_path / "copies" / GROUP / "diabetes" / "0" / "submission.csv"
         assert Path(first["submission_path"]).is_file()
 
     def test_published_run_folders_are_read(self, store: Store, dataset: Path, tmp_path: Path) -> None:

@@ -8,15 +8,15 @@ import zipfile
 from dataclasses import replace
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
 from storage.tables import read_table
 from tasks.export.every_eval_ever import write_results
-from tasks.export.gathered import Series, file_name, gather
+from tasks.export.gathered import file_name, gather
 from tasks.export.inspect_log import write_log
 from tasks.export.leaderboard import write_submission
 from tasks.export.mlflow_store import write_runs
+from tasks.report import write_tables
 from tests import readers
 from tests.grading.page.browser import Browser
 from tests.sandbox.trajectory.test_atif import READ as READ_ATIF
@@ -67,7 +67,7 @@ def test_the_schema_takes_the_results_and_they_equal_ours(asked: Store, tmp_path
 @pytest.mark.service("readers")
 def test_trajectories_are_exported_and_shown_in_the_report(asked: Store, tmp_path: Path) -> None:
     (path,) = export(asked, "atif", tmp_path)
-    assert path.name == f"{GROUP}-diabetes-0.trajectory.json"
+    assert path.name == f"{GROUP}+diabetes+0.trajectory.json"
     assert readers.read(READ_ATIF, path) == ["system", "user", "agent", "agent", "agent"]
     stored = asked.local("runs", GROUP, "diabetes", 0, "trajectory.json").read_text()
     assert json.loads(path.read_text())["steps"] == json.loads(stored)["steps"]
@@ -118,14 +118,27 @@ def test_no_answers_keys_or_other_runs_are_in_an_export(asked: Store, tmp_path: 
 
 def test_agents_have_files_of_their_own_with_names_that_every_system_takes() -> None:
     def named(agent: str) -> str:
-        return file_name(Series("g", agent, "v1", (), pd.DataFrame()))
+        return file_name("g", agent, "v1")
 
-    assert named("x-y_1.0") == "g-x-y_1.0-v1"
+    assert named("x-y_1.0") == "g+x-y_1.0+v1"
     assert named("x/y") != named("x-y"), "the second would replace the first"
-    assert named("x/y").startswith("g-x-y-v1-")
+    assert named("x/y").startswith("g+x-y+v1-")
     for agent in ("a\0b", "a\nb", "a" * 300, "ä" * 200, "\N{GRINNING FACE}", "\ud800", "../../x"):
-        assert re.fullmatch(r"[\w.-]{1,120}", named(agent), re.ASCII)
+        assert re.fullmatch(r"[\w.+-]{1,120}", named(agent), re.ASCII)
     assert named("a" * 300) != named("a" * 301)
+
+
+@pytest.mark.parametrize("name", ["inspect", "leaderboard", "every-eval-ever", "report"])
+def test_groups_and_agents_with_similar_names_share_a_folder(name: str, asked: Store, tmp_path: Path) -> None:
+    """`a-b` of the agent `c`, and `a` of `b-c`; the names of reports have the time only."""
+    for run_group, agent in (("a-b", "c"), ("a", "b-c")):
+        assert mlebench("regrade", GROUP, "--as", run_group, store=asked) == 0
+        for record in asked.local("runs", run_group).rglob("*.json"):
+            record.write_text(record.read_text().replace('"mine"', json.dumps(agent)))
+        write_tables(asked, run_group)
+        options = ("--format", name, "--output-dir", tmp_path / "out")
+        assert mlebench("export", run_group, *options, store=asked) == 0
+    assert len(list((tmp_path / "out").iterdir())) == 2
 
 
 def test_an_agent_may_have_any_name(group: Store, tmp_path: Path) -> None:
