@@ -1,4 +1,4 @@
-"""Medals: the leaderboard places that earn them, the scores of these places, and the medal for a score."""
+"""Medals: the leaderboard places that earn them, the scores of these places, and the medal and reward for a score."""
 
 from __future__ import annotations
 
@@ -141,6 +141,43 @@ def human_percentile(score: float | None, percentiles: Sequence[float] | None) -
     left, right = values[ahead - 1], values[ahead]
     between = 0.0 if value == left else (value - left) / (right - left)
     return 100 - step * (ahead - 1 + between)
+
+
+def dense_reward(score: float | None, thresholds: Thresholds, percentiles: Sequence[float] | None) -> float:
+    """Share of the leaderboard's teams that `score` beats, 0 to 1; it never falls when the score improves.
+
+    It is the human percentile divided by 100 where that is known. Otherwise it is estimated from the thresholds, which
+    are the scores of known places: linear between them; from the median down and from gold up, the share that is left
+    shrinks hyperbolically with the distance, with the slope of the nearest two thresholds. 0 without a score.
+    """
+    if score is None or math.isnan(score):
+        return 0.0
+    beaten = human_percentile(score, percentiles)
+    return _estimated_share(score, thresholds) if math.isnan(beaten) else beaten / 100
+
+
+def _estimated_share(score: float, thresholds: Thresholds) -> float:
+    """The share of teams that a score beats, as far as the thresholds tell; see `dense_reward`."""
+    places, sign = medal_places(thresholds.teams), -1.0 if thresholds.lower_is_better else 1.0
+    medals = [(thresholds.bronze, places.bronze), (thresholds.silver, places.silver), (thresholds.gold, places.gold)]
+    value, values = sign * score, [sign * limit for limit in (thresholds.median, *(limit for limit, _ in medals))]
+    shares = [0.5, *(max(0.5, 1 - place / thresholds.teams) for _, place in medals)]
+    reached = bisect_right(values, value)
+    if reached == 0:
+        return shares[0] * _left(values[0] - value, shares[0], values[:2], shares[:2])
+    if reached == len(values):
+        above = 1 - shares[-1]
+        return 1 - above * _left(value - values[-1], above, values[-2:], shares[-2:])
+    between = (value - values[reached - 1]) / (values[reached] - values[reached - 1])
+    return shares[reached - 1] + between * (shares[reached] - shares[reached - 1])
+
+
+def _left(distance: float, share: float, values: list[float], shares: list[float]) -> float:
+    """What is left of a `share` at a distance beyond the last threshold, 0 to 1: half where a line would end."""
+    if distance == 0 or shares[0] == shares[1]:
+        return 1.0
+    half = share * (values[1] - values[0]) / (shares[1] - shares[0])
+    return half / (half + distance) if half > 0 and math.isfinite(distance) else 0.0
 
 
 def _beats(score: float, limit: float, thresholds: Thresholds) -> bool:

@@ -124,6 +124,8 @@ class GradedSubmission:
     edition: str
     complexity: str
     category: str
+    dense_reward: float | None = None
+    """See `grading.medals.dense_reward`; None if grading failed, which tells nothing about the agent."""
 
     def to_row(self) -> dict[str, Any]:
         """The row of the table `grades`. NaN stays NaN, and `created_at` is an ISO 8601 string."""

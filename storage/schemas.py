@@ -143,6 +143,7 @@ _GRADES = TableSchema(
                 "is_lower_better": "Lower scores are better.",
             }
         ),
+        Column("dense_reward", "float64", "Share of teams beaten, see docs/statistics.md; null if unknown.", "0-1"),
         Column("created_at", "timestamp", "When the submission was graded."),
         Column("submission_path", "string", "Path or URL of the submission."),
         Column("leaderboard", "string", "Where the thresholds come from: `stored`, or a fetched leaderboard and when."),

@@ -12,7 +12,7 @@ from common.errors import UserError
 from common.settings import get_settings
 from competitions import registry
 from competitions.editions import VERSIONS, Edition
-from grading.medals import STORED, Leaderboard
+from grading.medals import STORED, Leaderboard, dense_reward
 from grading.report import GradedSubmission
 from grading.words import score_and_medal
 from storage.datasets.local_copy import local_copy
@@ -72,11 +72,12 @@ def grade_submission(
             store.top.fs.get_file(store.top.path(store.relative(f"{source}/submission.csv")), str(submission))
         result = grader.grade(submission, f"{source}/submission.csv")
         snapshots = _grade_snapshots(store, run, source, grader)
+    # A run that its machine lost is no failure of the agent.
+    outcome = "failed" if run.status == "lost" else result.outcome
     message = run.message or "the agent left no submission" if result.outcome == "missing" else result.message
     graded = GradedSubmission(
         report=result.report,
-        # A run that its machine lost is no failure of the agent.
-        outcome="failed" if run.status == "lost" else result.outcome,
+        outcome=outcome,
         message=message,
         run_group=run.run_group,
         run_id=run.run_id,
@@ -85,6 +86,9 @@ def grade_submission(
         edition=edition,
         complexity=competition.facts.complexity,
         category=competition.facts.category,
+        dense_reward=None
+        if outcome == "failed"
+        else dense_reward(result.report.score, thresholds, competition.facts.leaderboard.percentiles),
     )
     snapshot_fields: dict[str, Any] = {"snapshots_hash": snapshots_hash(snapshots)} if snapshots else {}
     record = GradeRecord(

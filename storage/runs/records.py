@@ -204,6 +204,7 @@ class GradeRecord(Record):
     silver_threshold: float | None = None
     bronze_threshold: float | None = None
     median_threshold: float | None = None
+    dense_reward: float | None = None
     any_medal: bool
     gold_medal: bool
     silver_medal: bool

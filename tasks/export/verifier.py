@@ -10,7 +10,8 @@ import click
 from common import plain_json
 from competitions import registry
 from competitions.editions import EDITIONS, Edition
-from grading.medals import Thresholds, human_percentile
+from competitions.facts import CompetitionFacts
+from grading.medals import Thresholds, dense_reward, human_percentile
 from grading.report import CompetitionReport
 
 
@@ -31,18 +32,20 @@ def main(competition_id: str, edition: Edition, answers: Path, submission: Path,
     click.echo(f"{result.outcome}: {'. '.join(filter(None, (score_text, result.message)))}")
     if result.detail:
         raise click.ClickException(f"grading failed, which is no failure of the agent\n{result.detail}")
-    values = rewards_of(result.report, competition.facts.leaderboard.percentiles)
+    values = rewards_of(result.report, competition.facts)
     rewards.write_text(plain_json.dumps(values) + "\n", "utf-8")
 
 
-def rewards_of(report: CompetitionReport, percentiles: list[float] | None) -> dict[str, float]:
+def rewards_of(report: CompetitionReport, facts: CompetitionFacts) -> dict[str, float]:
     """The rewards of a graded submission; Harbor takes finite numbers only.
 
-    `reward` is 1 for any medal. `human_percentile` is the share of teams that the score beats, 0-100: 0 without a
-    score, and left out for the competitions whose leaderboard is not known. `score` is left out if there is none.
+    `reward` is 1 for any medal, `dense_reward` is the share of teams that the score beats. `human_percentile` is the
+    same in percent where the leaderboard is known, and left out elsewhere. `score` is left out if there is none.
     """
     names = ("any_medal", "gold_medal", "silver_medal", "bronze_medal", "above_median", "valid_submission")
     values = {"reward": float(report.any_medal), **{name: float(getattr(report, name)) for name in names}}
+    percentiles = facts.leaderboard.percentiles
+    values["dense_reward"] = dense_reward(report.score, Thresholds.of(facts), percentiles)
     scored = report.score is not None and math.isfinite(report.score)
     if percentiles is not None:
         beaten = human_percentile(report.score, percentiles) if scored else 0.0

@@ -4,15 +4,19 @@ import math
 
 import pytest
 
+from competitions import registry
+from competitions.facts import CompetitionFacts
 from grading.medals import (
     MedalPlaces,
     Thresholds,
     above_median,
+    dense_reward,
     human_percentile,
     medal_for,
     medal_places,
     thresholds_from_leaderboard,
 )
+from tests.prepared import PreparedCompetitions
 
 ACCURACY = Thresholds(gold=0.9, silver=0.8, bronze=0.7, median=0.5, teams=1000, lower_is_better=False)
 LOG_LOSS = Thresholds(gold=0.1, silver=0.2, bronze=0.3, median=0.5, teams=1000, lower_is_better=True)
@@ -188,3 +192,66 @@ def test_human_percentile_never_falls_when_the_score_improves(percentiles: list[
 )
 def test_human_percentile_is_nan_where_it_cannot_be_known(score: float | None, percentiles: list[float] | None) -> None:
     assert math.isnan(human_percentile(score, percentiles))
+
+
+def rewards(facts: CompetitionFacts, percentiles: list[float] | None) -> list[float]:
+    """Rewards of scores that become better, from far below the leaderboard to far above it."""
+    board = facts.leaderboard
+    ends = [board.gold, board.silver, board.bronze, board.median, *(percentiles or [])]
+    near = [limit + side * 1e-6 for limit in ends for side in (-1, 0, 1)]
+    far = [min(ends) - 10.0**step for step in range(-3, 9)] + [max(ends) + 10.0**step for step in range(-3, 9)]
+    scores = sorted([-math.inf, math.inf, *near, *far], reverse=facts.lower_is_better)
+    return [dense_reward(score, Thresholds.of(facts), percentiles) for score in scores]
+
+
+@pytest.mark.parametrize("competition_id", registry.list())
+def test_the_dense_reward_of_every_competition_never_falls_from_0_to_1(competition_id: str) -> None:
+    """With the leaderboard's percentiles where they are known, and as if they were not."""
+    facts = registry.get(competition_id).facts
+    for percentiles in (facts.leaderboard.percentiles, None):
+        found = rewards(facts, percentiles)
+        assert found == sorted(found)
+        assert found[0] == pytest.approx(0, abs=0.01)
+        assert found[-1] == pytest.approx(1)
+
+
+@pytest.mark.parametrize("competition_id", registry.list())
+def test_the_right_answers_have_a_dense_reward_near_1(competition_id: str, prepared: PreparedCompetitions) -> None:
+    """A tenth of the teams of aerial-cactus-identification have the best score too: it beats the other nine tenths."""
+    subject = prepared[competition_id]
+    facts = subject.competition.facts
+    score = subject.competition.grade(subject.path / facts.files.gold_submission, subject.path)
+    reward = dense_reward(score, Thresholds.of(facts), facts.leaderboard.percentiles)
+    assert "gold-not-optimal" in facts.oddities or reward > 0.89
+
+
+def test_the_dense_reward_is_the_human_percentile_where_that_is_known() -> None:
+    assert dense_reward(0.10729, LOG_LOSS, LEAF) == pytest.approx(0.5)
+    assert dense_reward(1.0, ACCURACY, CACTUS) == pytest.approx(0.9)
+    assert dense_reward(None, LOG_LOSS, LEAF) == dense_reward(math.nan, LOG_LOSS, None) == 0
+
+
+@pytest.mark.parametrize(
+    ("score", "expected"),
+    [
+        (0.1, 0.5 / 1.8),  # 0.4 below the median; a line from bronze through the median ends 0.5 below it
+        (0.5, 0.5),
+        (0.7, 0.7),  # halfway between median and bronze
+        (0.9, 0.9),  # bronze: place 100 of 1,000
+        (0.95, 0.95),  # silver: place 50
+        (0.96, 0.988),  # gold: place 12
+        (math.inf, 1.0),
+        (-math.inf, 0.0),
+    ],
+)
+def test_the_dense_reward_between_and_beyond_thresholds(score: float, expected: float) -> None:
+    board = Thresholds(gold=0.96, silver=0.95, bronze=0.9, median=0.5, teams=1000, lower_is_better=False)
+    assert dense_reward(score, board, None) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("teams", [1, 2, 3, 10, 99, 1000])
+def test_the_dense_reward_of_coinciding_thresholds_is_a_step(teams: int) -> None:
+    board = Thresholds(1.0, 1.0, 1.0, 1.0, teams, lower_is_better=False)
+    found = [dense_reward(score, board, None) for score in (0.5, 1.0, 1.5)]
+    assert found == sorted(found)
+    assert 0 <= found[0] <= 0.5 <= found[1] <= found[2] <= 1

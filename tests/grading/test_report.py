@@ -218,6 +218,7 @@ def test_a_graded_submission_gives_a_row_of_the_table_of_grades() -> None:
             "edition",
             "complexity",
             "category",
+            "dense_reward",
         ),
     }
     assert row["created_at"] == "2026-01-02T03:04:05+00:00"

@@ -145,12 +145,13 @@ def test_rewards_are_medals_and_the_share_of_teams_beaten() -> None:
 
     def rewards(score: float | None) -> dict[str, float]:
         report = competition_report(facts.id, score, thresholds, submission_path="x", submission_exists=True)
-        return verifier.rewards_of(report, facts.leaderboard.percentiles)
+        return verifier.rewards_of(report, facts)
 
     best, median = rewards(0.0), rewards(thresholds.median)
     assert (best["reward"], best["gold_medal"], best["human_percentile"]) == (1.0, 1.0, 100.0)
     assert median["reward"] == 0.0
     assert 40 < median["human_percentile"] < 60
+    assert median["dense_reward"] == pytest.approx(median["human_percentile"] / 100)
     assert rewards(None) == dict.fromkeys(set(best) - {"score"}, 0.0)
     assert rewards(float("nan"))["valid_submission"] == 1.0
     assert "score" not in rewards(float("nan"))
@@ -168,6 +169,7 @@ def test_the_verifier_gives_the_right_answers_the_highest_rewards(
     content = json.loads(rewards.read_text())
     assert (content["reward"], content["gold_medal"]) == (1.0, 1.0)
     assert content.get("human_percentile", 100.0) == 100.0
+    assert content["dense_reward"] > 0.95
 
 
 @pytest.mark.service("readers")
