@@ -32,8 +32,8 @@ class Verdict:
     score: float | None = None
     message: str | None = None
     detail: str | None = None
-    halves: dict[str, Any] | None = None
-    """The fields of `grading.workers.halves.Halves`, if they were asked for."""
+    further: dict[str, Any] | None = None
+    """The fields of `Halves` or `Parts`, if they were asked for."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "score", plain_json.number(self.score))  # it may come from another process
@@ -127,8 +127,8 @@ def worker_ended(phase: Phase, overdue: bool, status: int, bounds: Bounds) -> Ve
     return Verdict("failed", message=f"grading failed: the grader's process ended by {cause}")
 
 
-def halves_ended(overdue: bool) -> str:
-    """Why there are no scores on halves, if the worker ended while it computed them."""
+def further_ended(overdue: bool) -> str:
+    """Why there are no scores on parts of the test set, if the worker ended while it computed them."""
     return "it takes too long" if overdue else "it needs too much memory"
 
 

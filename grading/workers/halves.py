@@ -13,9 +13,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from grading.workers.cutting import Cutter, Uncuttable, cutter
+
 if TYPE_CHECKING:
     import numpy as np
-    import pandas as pd
     from numpy.typing import NDArray
 
     from competitions.facts import Resampling
@@ -63,33 +64,22 @@ def score_halves(
     """
     deadline = time.monotonic() + seconds
     try:
-        cut = _cutter(submission, answers, how)
-    except _Uncuttable as error:
+        cut = cutter(submission, answers, how)
+    except Uncuttable as error:
         return Halves(message=str(error))
     count = cut.units
     if count < MIN_UNITS:
         return Halves(units=count, message=f"the test set has only {count} {'units' if count != 1 else 'unit'}")
     import numpy as np
 
-    generator = np.random.default_rng(0)
-    scores: list[float] = []
-    refused, last_reason = 0, ""
+    everything = np.ones(count, dtype=bool)
     started = time.monotonic()
-    if not _same(_score(score, cut.of(np.ones(count, dtype=bool)))[0], whole):
+    if not same_score(score_of(score, cut.of(everything))[0], whole):
         return Halves(units=count, message="the score is not a function of rows that are found by their ids")
     seconds_each = time.monotonic() - started
     if seconds_each * MIN_DRAWS / 2 > seconds:
         return Halves(units=count, message=f"scoring takes {seconds_each:.0f} s, too long for {MIN_DRAWS} halves")
-    for _ in range(draws):
-        drawn = np.zeros(count, dtype=bool)
-        drawn[generator.choice(count, count // 2, replace=False)] = True
-        value, reason = _score(score, cut.of(drawn))
-        if math.isfinite(value):
-            scores.append(value)
-        else:
-            refused, last_reason = refused + 1, reason
-        if time.monotonic() > deadline:
-            break
+    scores, refused, last_reason = draw_halves(score, cut, everything, draws, deadline)
     if len(scores) < MIN_DRAWS or refused > _MAX_REFUSED_SHARE * (refused + len(scores)):
         reason = (
             f"{refused} of {refused + len(scores)} halves cannot be scored: {last_reason}"
@@ -100,70 +90,29 @@ def score_halves(
     return Halves(scores, count, count // 2)
 
 
-class _Uncuttable(Exception):
-    """The test set cannot be cut; the message says why."""
+def draw_halves(
+    score: Callable[[Any, Any], float], cut: Cutter, among: NDArray[np.bool_], draws: int, deadline: float
+) -> tuple[list[float], int, str]:
+    """Scores on random halves of some units, how many halves cannot be scored, and why the last of these cannot."""
+    import numpy as np
+
+    generator, places = np.random.default_rng(0), np.flatnonzero(among)
+    scores: list[float] = []
+    refused, last_reason = 0, ""
+    for _ in range(draws):
+        drawn = np.zeros(cut.units, dtype=bool)
+        drawn[generator.choice(places, len(places) // 2, replace=False)] = True
+        value, reason = score_of(score, cut.of(drawn))
+        if math.isfinite(value):
+            scores.append(value)
+        else:
+            refused, last_reason = refused + 1, reason
+        if time.monotonic() > deadline:
+            break
+    return scores, refused, last_reason
 
 
-@dataclass(frozen=True)
-class _Cutter:
-    """Submission and answers with the unit of each row, as numbers from 0 to `units` - 1, or `units` for none."""
-
-    submission: pd.DataFrame
-    answers: pd.DataFrame
-    of_submission: NDArray[np.int64]
-    of_answers: NDArray[np.int64]
-    units: int
-
-    def of(self, chosen: NDArray[np.bool_]) -> tuple[Any, Any]:
-        """The rows of both tables whose units are chosen, in their order."""
-        import numpy as np
-
-        first = self.submission[~np.isin(self.of_submission, np.flatnonzero(~chosen))]
-        second = self.answers[chosen[self.of_answers]]
-        return first.reset_index(drop=True), second.reset_index(drop=True)
-
-
-def _cutter(submission: Any, answers: Any, resampling: Resampling | None) -> _Cutter:
-    """Raises `_Uncuttable` if rows of the submission cannot be found by ids."""
-    import pandas as pd
-
-    if resampling is not None and resampling.unknown:
-        raise _Uncuttable(resampling.unknown)
-    if not isinstance(submission, pd.DataFrame) or not isinstance(answers, pd.DataFrame):
-        raise _Uncuttable("submission or answers are no table with rows")
-    key = _key(submission, answers, resampling)
-    ids = answers[key].astype(str)
-    units = answers[resampling.column].astype(str) if resampling is not None and resampling.column else ids
-    if resampling is not None and resampling.pattern:
-        units = units.str.extract(resampling.pattern, expand=False).fillna(units)
-    numbers, names = pd.factorize(units)
-    by_id = pd.Series(numbers, index=ids.to_numpy())
-    if by_id.groupby(level=0).nunique().max() > 1:
-        raise _Uncuttable(f"rows with the same `{key}` belong to several units")
-    by_id = by_id[~by_id.index.duplicated()]
-    # Rows that the answers lack, such as customers who bought nothing, are in no unit and in every half.
-    numbers_of_rows = by_id.reindex(submission[key].astype(str)).fillna(len(names))
-    return _Cutter(submission, answers, numbers_of_rows.to_numpy(dtype="int64"), numbers.astype("int64"), len(names))
-
-
-def _key(submission: pd.DataFrame, answers: pd.DataFrame, resampling: Resampling | None) -> str:
-    """The column of ids: of those that both tables have with the same values, the one with the most values."""
-    if resampling is not None and resampling.id:
-        if resampling.id not in submission or resampling.id not in answers:
-            raise _Uncuttable(f"there is no column `{resampling.id}`")
-        return resampling.id
-    shared = [name for name in answers.columns if name in submission.columns and answers[name].dtype.kind != "f"]
-    distinct = {name: answers[name].nunique() for name in shared if _values(answers, name) == _values(submission, name)}
-    if not distinct:
-        raise _Uncuttable("submission and answers have no column of ids in common")
-    return str(max(distinct, key=lambda name: distinct[name]))
-
-
-def _values(table: pd.DataFrame, name: str) -> set[str]:
-    return set(table[name].astype(str))
-
-
-def _score(score: Callable[[Any, Any], float], tables: tuple[Any, Any]) -> tuple[float, str]:
+def score_of(score: Callable[[Any, Any], float], tables: tuple[Any, Any]) -> tuple[float, str]:
     """The score, or NaN and why there is none. A half may lack a class without which a metric is not defined."""
     try:
         value = float(score(*tables))
@@ -172,5 +121,6 @@ def _score(score: Callable[[Any, Any], float], tables: tuple[Any, Any]) -> tuple
     return value, "" if math.isfinite(value) else f"the score is {value}"
 
 
-def _same(score: float, whole: float) -> bool:
+def same_score(score: float, whole: float) -> bool:
+    """Whether two scores are the same, apart from the order in which numbers were added."""
     return math.isclose(score, whole, rel_tol=1e-9, abs_tol=1e-12)

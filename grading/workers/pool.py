@@ -22,6 +22,7 @@ from grading.medals import Thresholds
 from grading.workers.endings import Verdict, killed, missing, server_ended, unreadable
 from grading.workers.halves import DRAWS, SECONDS, Halves
 from grading.workers.limits import GradingLimits, bounds_of, check_file, submission_exists
+from grading.workers.parts import SHARE, Division, Parts
 
 if TYPE_CHECKING:
     from competitions.competition import Competition
@@ -58,7 +59,8 @@ class _Submission:
     path: Path | None
     shown: str | None
     verdict: Verdict | None
-    halves: dict[str, Any] | None = None
+    further: dict[str, Any] | None = None
+    """Options of what is asked for besides its score."""
     killed: int | None = None
     """The memory that its worker took when it was killed."""
 
@@ -170,8 +172,32 @@ class GradingPool:
 
         See `grading.workers.halves.score_halves`. Never raises because of the submission's content.
         """
+        grade, found = self._further(submission, {"draws": draws, "seconds": seconds})
+        return grade, Halves(**found) if found is not None else None
+
+    def parts(
+        self, submission: Path, share: float = SHARE, id: str | None = None, seconds: float = SECONDS
+    ) -> tuple[Grade, Parts | None]:
+        """The grade of a submission, and its scores on the public and private part; None without a finite score.
+
+        A grader that validates scores the public part alone: nothing then depends on the answers of the private part.
+        Never raises because of the submission's content.
+
+        Args:
+            submission: the CSV.
+            share: share of the test units that are public.
+            id: the column of ids, as `Parts.id` of the sample submission has it. By default it is found from this
+                submission, which therefore must be trusted.
+            seconds: time for the standard errors.
+        """
+        division = Division(self.competition.id, share, id)
+        grade, found = self._further(submission, {"division": asdict(division), "seconds": seconds})
+        return grade, Parts.of(found) if found is not None else None
+
+    def _further(self, submission: Path, options: dict[str, Any]) -> tuple[Grade, dict[str, Any] | None]:
+        """The grade of a submission, and what else is asked for."""
         with self._lock:
-            pending = _Submission(0, submission, None, self._refuse(submission), {"draws": draws, "seconds": seconds})
+            pending = _Submission(0, submission, None, self._refuse(submission), options)
             restarts = 0
             while pending.verdict is None:
                 self._send(pending)
@@ -186,8 +212,7 @@ class GradingPool:
                     self._broken = server_ended(self._output())
                 self.close()
                 pending.verdict = self._broken
-            halves = pending.verdict.halves
-            return self._grade(pending), Halves(**halves) if halves is not None else None
+            return self._grade(pending), pending.verdict.further
 
     def close(self) -> None:
         """End the processes. They are restarted if the grader is used again."""
@@ -246,8 +271,8 @@ class GradingPool:
         process = self._start()
         assert process.stdin is not None
         request: dict[str, Any] = {"id": submission.number, "path": str(Path(str(submission.path)).absolute())}
-        if submission.halves:
-            request["halves"] = submission.halves
+        if submission.further:
+            request["further"] = submission.further
         with suppress(BrokenPipeError):  # the reply, or its absence, gives the reason
             process.stdin.write(plain_json.dumps(request).encode() + b"\n")
             process.stdin.flush()

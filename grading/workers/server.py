@@ -24,7 +24,7 @@ from typing import Any
 from common import plain_json
 from common.concurrency import end_threads
 from competitions.competition import Competition
-from grading.workers.endings import Phase, grader_error, halves_ended, was_killed, worker_ended
+from grading.workers.endings import Phase, further_ended, grader_error, was_killed, worker_ended
 from grading.workers.limits import Bounds, resident_bytes
 from grading.workers.worker import serve
 
@@ -54,7 +54,7 @@ class _Worker:
     phase: Phase = "reading"
     overdue: bool = False
     scored: dict[str, Any] | None = None
-    """The verdict, while scores on halves of the test set are computed."""
+    """The verdict, while scores on parts of the test set are computed."""
 
 
 class Server:
@@ -127,9 +127,9 @@ class Server:
                 self._answer(worker, message["verdict"], peak)
                 return
             worker.deadline = time.monotonic() + self.bounds.grade_seconds
-            if message["phase"] == "halves":  # the grade is known, even if the worker ends before the halves are scored
+            if message["phase"] == "further":  # the grade is known, even if the worker ends before parts are scored
                 worker.scored = message["verdict"]
-                worker.deadline += worker.job["halves"]["seconds"]
+                worker.deadline += worker.job["further"]["seconds"]
             else:
                 worker.phase = message["phase"]
         if not chunk:
@@ -138,7 +138,7 @@ class Server:
     def _answer_for_ended(self, worker: _Worker, status: int, peak: int) -> None:
         """Answer for a worker that ended without a verdict."""
         if worker.scored is not None:
-            self._answer(worker, {**worker.scored, "halves": {"message": halves_ended(worker.overdue)}}, peak)
+            self._answer(worker, {**worker.scored, "further": {"message": further_ended(worker.overdue)}}, peak)
         elif was_killed(worker.overdue, status):
             _write(self.replies, {"id": worker.job["id"], "killed": peak})
         else:

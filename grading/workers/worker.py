@@ -12,12 +12,14 @@ import math
 import os
 import resource
 import socket
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from common import plain_json
-from grading.workers.halves import score_halves
+from grading.workers.halves import Halves, score_halves
 from grading.workers.limits import Bounds
+from grading.workers.parts import Parts, score_parts
 from grading.workers.scoring import score_submission
 
 if TYPE_CHECKING:
@@ -38,7 +40,8 @@ def serve(
 ) -> NoReturn:
     """Grade the submission at the `path` of the job, write the verdict to `channel`, and end the process.
 
-    With `validating` it is checked only, and has NaN for a score.
+    With `validating` it is checked only, and has NaN for a score. `further` options of the job ask for its scores on
+    halves or on the public and private part of the test set; with `validating`, on the public part alone.
     """
     code = 1
     try:
@@ -56,29 +59,30 @@ def serve(
             return competition.read_submission(path, edition)
 
         def score(table: Any) -> float:
-            if halves_options:  # scoring may change its arguments
+            truth = answers
+            if further:  # scoring may change its arguments
                 parsed["table"] = table
-                return competition.score_table(copy.deepcopy(table), copy.deepcopy(answers), edition)
+                table, truth = copy.deepcopy(table), copy.deepcopy(answers)
             if not validating:
-                return competition.score_table(table, answers, edition)
-            competition.check_table(table, answers, edition)
+                return competition.score_table(table, truth, edition)
+            competition.check_table(table, truth, edition)
             return math.nan
 
-        path, halves_options = Path(job["path"]), job.get("halves")
+        path, further = Path(job["path"]), job.get("further")
         parsed: dict[str, Any] = {}
         _limit(bounds)
         verdict = score_submission(read, score, path, bounds, scoring, _lift_memory_limit)
-        if halves_options and verdict.outcome == "valid" and verdict.score is not None and math.isfinite(verdict.score):
-            send({"phase": "halves", "verdict": dataclasses.asdict(verdict)})
-            halves = score_halves(
-                lambda table, truth: competition.score_table(table, truth, edition),
-                parsed["table"],
-                answers,
-                competition.facts.resampling,
-                whole=verdict.score,
-                **halves_options,
-            )
-            verdict = dataclasses.replace(verdict, halves=dataclasses.asdict(halves))
+        valid = verdict.outcome == "valid" and verdict.score is not None
+        if further and valid and (math.isfinite(verdict.score or 0.0) or (validating and "division" in further)):
+            send({"phase": "further", "verdict": dataclasses.asdict(verdict)})
+            scored_by = partial(competition.score_table, edition=edition)
+            tables = parsed["table"], answers, competition.facts.resampling
+            found: Halves | Parts
+            if "division" in further:
+                found = score_parts(scored_by, *tables, whole=None if validating else verdict.score, **further)
+            else:
+                found = score_halves(scored_by, *tables, whole=verdict.score or 0.0, **further)
+            verdict = dataclasses.replace(verdict, further=dataclasses.asdict(found))
         _lift_memory_limit()
         send({"verdict": dataclasses.asdict(verdict)})
         code = 0

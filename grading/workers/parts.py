@@ -1,0 +1,140 @@
+"""Score a submission on the public and on the private part of the test set, as Kaggle's leaderboards do.
+
+The parts are a fixed choice of units: rows of a patient, a drive or a page are in the same part.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from common import plain_json
+from competitions.facts import Resampling
+from grading.workers.cutting import Cutter, Uncuttable, cutter
+from grading.workers.halves import MIN_DRAWS, MIN_UNITS, draw_halves, same_score, score_of
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+SHARE = 0.3
+"""Share of the units that are public, by default."""
+_DRAWS = 40
+"""Halves of a part from which its standard error is estimated, with a relative error of about 11 %."""
+
+
+@dataclass(frozen=True)
+class Division:
+    """How test units are divided into a public and a private part."""
+
+    competition_id: str
+    """The draw depends on it, and on the name of the unit."""
+    share: float = SHARE
+    """Share of the units that are public."""
+    id: str | None = None
+    """Column of ids; by default the one that the submission and the answers share, which no agent may decide."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """The score on a part of the test set."""
+
+    score: float
+    units: int
+    rows: int
+    """Rows of the answers."""
+    standard_error: float
+    """Over choices of as many units; NaN where it cannot be known."""
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The scores on both parts; None where there is none, with the reason in `message`."""
+
+    public: Part | None = None
+    private: Part | None = None
+    id: str | None = None
+    """The column of ids."""
+    message: str | None = None
+
+    @classmethod
+    def of(cls, content: dict[str, Any]) -> Parts:
+        """The parts from their JSON form."""
+        named = {name: content[name] for name in ("public", "private") if content.get(name) is not None}
+        parts = {name: Part(**{each: plain_json.number(part[each]) for each in part}) for name, part in named.items()}
+        return cls(**parts, id=content.get("id"), message=content.get("message"))
+
+
+def public_units(names: Sequence[str], division: Division) -> NDArray[np.bool_]:
+    """Which units are public: those with the smallest hashes of competition and name, the same in every process.
+
+    The number of public units is exactly the share, rounded, but at least one unit is in each part.
+    """
+    import numpy as np
+
+    hashes = [hashlib.sha256(f"{division.competition_id}\0{name}".encode(errors="replace")).digest() for name in names]
+    wanted = min(max(1, round(division.share * len(names))), len(names) - 1)
+    public = np.zeros(len(names), dtype=bool)
+    public[sorted(range(len(names)), key=lambda place: hashes[place])[:wanted]] = True
+    return public
+
+
+def score_parts(
+    score: Callable[[Any, Any], float],
+    submission: Any,
+    answers: Any,
+    how: Resampling | None,
+    *,
+    whole: float | None,
+    division: dict[str, Any] | Division,
+    seconds: float,
+) -> Parts:
+    """Scores of a valid submission on the public and on the private part of the test set. Nothing is raised.
+
+    Args:
+        score: the score of a table, given the table of answers.
+        submission: the submission, as read.
+        answers: the answers, as read.
+        how: what a unit is; by default rows with the same id.
+        whole: the score on all rows, which cutting must reproduce when nothing is cut. Without it, only the public part
+            is scored.
+        division: how units are divided; a dictionary with its fields if it comes from another process.
+        seconds: time for the standard errors.
+    """
+    division = division if isinstance(division, Division) else Division(**division)
+    try:
+        cut = cutter(submission, answers, (how or Resampling()).model_copy(update={"id": _id(how, division)}))
+    except Uncuttable as error:
+        return Parts(message=str(error))
+    public = public_units(cut.names, division)
+    few = min(public.sum(), (~public).sum())
+    if few < MIN_UNITS:
+        return Parts(id=cut.key, message=f"a part has only {few} {'units' if few != 1 else 'unit'} of {cut.units}")
+    if whole is not None and not same_score(score_of(score, cut.of(public | True))[0], whole):
+        return Parts(id=cut.key, message="the score is not a function of rows that are found by their ids")
+    found: dict[str, Part] = {}
+    for name, chosen in {"public": public, "private": ~public}.items() if whole is not None else [("public", public)]:
+        value, reason = score_of(score, cut.of(chosen))
+        if not math.isfinite(value):
+            return Parts(id=cut.key, message=f"the {name} part cannot be scored: {reason}")
+        noise = _standard_error(score, cut, chosen, time.monotonic() + seconds / 2)
+        found[name] = Part(value, int(chosen.sum()), int(chosen[cut.of_answers].sum()), noise)
+    return Parts(found.get("public"), found.get("private"), cut.key)
+
+
+def _id(how: Resampling | None, division: Division) -> str | None:
+    return division.id or (how.id if how is not None else None)
+
+
+def _standard_error(score: Callable[[Any, Any], float], cut: Cutter, part: NDArray[np.bool_], deadline: float) -> float:
+    """The delete-half jackknife of Shao and Wu 1989, as in `grading.statistics.split_noise`."""
+    scores, refused, _ = draw_halves(score, cut, part, _DRAWS, deadline)
+    if len(scores) < MIN_DRAWS or refused > len(scores):
+        return math.nan
+    units = int(part.sum())
+    return statistics.stdev(scores) * math.sqrt((units // 2) / (units - units // 2))
