@@ -17,11 +17,11 @@ from competitions.facts import CompetitionFacts
 from grading.conditions import report_conditions
 from grading.medals import STORED, Thresholds
 from grading.report import CompetitionReport, summarise
-from sandbox.trajectory.page import FILE as PAGE
 from storage.runs.folders import records_of
 from storage.runs.own_validations import read_own_validations
 from storage.store import Store
 from storage.tables import Table, read_table, write_frame, write_table
+from tasks.report_links import report_links
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -136,6 +136,7 @@ def write_report(
     facts = _facts(grades, runs)
     counting = replace(counting_of(store, grades, runs, split), incomplete=incomplete)
     root = "../.." if out is None else store.root
+    links = report_links(store, runs, root)
     title = f"MLE-bench: {' and '.join(run_groups)}"
     results = Results(
         grades,
@@ -151,7 +152,8 @@ def write_report(
         percentiles=_percentiles(facts),
         conditions={group: report_conditions(runs, grades, group) for group in run_groups},
         root=root,
-        trajectories=_trajectories(store, runs, root),
+        trajectories=links["trajectories"],
+        logs=links["logs"],
         leaks={
             (edition, name): _leaks(competition, edition) for name, competition in facts.items() for edition in EDITIONS
         },
@@ -271,34 +273,6 @@ def reports_of(grades: pd.DataFrame) -> list[CompetitionReport]:
 def _read(store: Store, run_groups: list[str]) -> tuple[pd.DataFrame, ...]:
     names: tuple[Table, ...] = ("grades", "runs", "snapshots", "usage")
     return tuple(read_table(store, name, run_groups) for name in names)
-
-
-def _trajectories(store: Store, runs: pd.DataFrame, root: str) -> dict[tuple[str, str], str]:
-    """(run group, run id) -> link to the page with the run's trajectory, for the runs that have one.
-
-    `root` is the root of the store as seen from the report.
-    """
-    from storage.runs.folders import RunFolder, StoredRun
-
-    if runs.empty:
-        return {}
-    runs_with_requests = runs[(runs["gateway_requests"].fillna(0) > 0) & runs["seed"].ge(0)].dropna(
-        subset="competition_id"
-    )
-    rows = runs_with_requests.to_dict("records")
-    folders = [RunFolder(store, row["run_group"], row["competition_id"], int(row["seed"])) for row in rows]
-    records = store.concurrently([folder.read_run_if_valid for folder in folders])
-    pages = [
-        (record, f"{StoredRun(folder, record).source}/{PAGE}")
-        for folder, record in zip(folders, records, strict=True)
-        if record is not None
-    ]
-    existing = store.concurrently([partial(store.exists, url) for _, url in pages])
-    return {
-        (record.run_group, record.run_id): f"{root}/{store.relative(url)}"
-        for (record, url), exists in zip(pages, existing, strict=True)
-        if exists
-    }
 
 
 def _leaks(facts: CompetitionFacts, edition: Edition) -> list[str]:

@@ -72,16 +72,17 @@ if (runs) {
     above = above.map((text, column) => (row.cells[column].textContent ||= text));
   }
 }
-// Links to what the store has of a run: its folder, and the page with its steps.
+// Links to what the store has of a run: its folder, its trajectory and its log.
 if (runs && runs.dataset.root) {
   const groups = JSON.parse(runs.dataset.groups);
+  const targets = { files: "", trajectory: "trajectory.html", log: "logs/agent.log" };
   for (const cell of all("[data-l]", runs)) {
     const [name, agent, seed] = [...cell.parentElement.cells].map((each) => each.textContent);
     const folder = [runs.dataset.root, "runs", groups[agent], name, seed].map((part) => encodeURI(part)).join("/");
-    const targets = { files: folder + "/", ...(cell.dataset.l.includes("s") && { steps: folder + "/trajectory.html" }) };
     for (const [text, target] of Object.entries(targets)) {
+      if (!cell.dataset.l.includes(text[0])) continue;
       const link = document.createElement("a");
-      link.href = target;
+      link.href = `${folder}/${target}`;
       link.textContent = text;
       cell.append(" ", link);
     }

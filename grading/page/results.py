@@ -58,6 +58,8 @@ class Results:
     """The root of the store as seen from the report's folder, for links to the folders of runs."""
     trajectories: Mapping[tuple[str, str], str] = field(default_factory=dict)
     """(run group, run id) -> path from the report's folder to the page with the run's trajectory."""
+    logs: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    """(run group, run id) -> path from the report's folder to the log of what the agent printed."""
     leaks: Mapping[tuple[str, str], Sequence[str]] = field(default_factory=dict)
     """(edition, competition) -> known issues by which the edition gives answers away; see `ON_THE_WEB`."""
     comparability: Mapping[tuple[str, str], tuple[str, str]] = field(default_factory=dict)

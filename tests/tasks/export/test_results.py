@@ -7,6 +7,8 @@ import re
 import zipfile
 from dataclasses import replace
 from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 import pytest
 
@@ -84,6 +86,9 @@ def test_the_report_leads_to_the_trajectory(asked: Store, tmp_path: Path) -> Non
         browser.wait_for(lambda: "Let me look." in (browser.run("document.body.innerText") or ""))
         assert browser.complaints == []
         assert [url for url in browser.requests if not url.startswith(("file:", "data:,"))] == []
+        browser.open(report, 1280)
+        log = browser.run("document.querySelector('#all a[href$=\"logs/agent.log\"]').href")
+        assert Path(url2pathname(urlsplit(log).path)).is_file()
     finally:
         browser.close()
 
