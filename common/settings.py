@@ -235,6 +235,10 @@ class Settings(BaseSettings):
     validation_calls_per_minute: int = Field(
         default=20, gt=0, description="Validations that a run may request a minute."
     )
+    scorer_calls: int = Field(default=2000, gt=0, description="Scores that a run with `--scorer` may request.")
+    scorer_calls_per_minute: int = Field(
+        default=20, gt=0, description="Scores that a run with `--scorer` may request a minute."
+    )
 
     ledger_key: SecretStr = Field(
         default=SecretStr(""), description="Key that signs the evidence: a secret, or an Ed25519 private key (PEM)."

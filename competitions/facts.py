@@ -160,6 +160,29 @@ class SubmittedColumn(_Facts):
         return self.values in ("number", "whole number")
 
 
+class TruthColumn(_Facts):
+    """What a column holds in a truth of the agent's own, which `score.sh` takes."""
+
+    values: Literal["id", "0 or 1", "one", "number", "whole number", "class", "text", "format", "cell", "not read"] = (
+        Field(
+            description="As for submissions; also '0 or 1', 'one': 1 in the column of the right class and 0 in others, "
+            "'cell': not known, 'not read': no such column."
+        )
+    )
+    about: str = Field(default="", description="What it holds, in words for the agent; by default, words for `values`.")
+    examples: list[str | int | float] = Field(default_factory=list, description="Invented cells, one for each row.")
+    low: float | None = Field(default=None, description="The smallest number that is valid.")
+    high: float | None = Field(default=None, description="The largest number that is valid.")
+    empty: bool = Field(default=False, description="Whether cells may be empty.")
+
+
+class TruthLines(_Facts):
+    """A truth of the agent's own that is no table, because grade.py reads the answers with a function of its own."""
+
+    about: str = Field(description="What the file holds, in words for the agent.")
+    example: str = Field(description="Invented content of such a file.")
+
+
 class Comparability(_Facts):
     """Whether scores of edition v2 can be compared with the medal thresholds as well as those of v1."""
 
@@ -228,6 +251,11 @@ class CompetitionFacts(_Facts):
         default_factory=dict,
         description="What edition v2 requires of each column; '*' stands for the other columns of the answers.",
     )
+    truth: dict[str, TruthColumn] = Field(
+        default_factory=dict,
+        description="Columns of a truth of the agent's own, for `--scorer`, that differ from those of submissions.",
+    )
+    truth_lines: TruthLines | None = Field(default=None, description="Such a truth if it is no table.")
     resampling: Resampling | None = Field(
         default=None, description="Units of the test set whose rows belong together; by default each id is one."
     )

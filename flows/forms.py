@@ -114,6 +114,11 @@ class Execution(BaseModel):
         title="Obfuscate competitions",
         description="Hide from agents which competition they work on: another description, and no name.",
     )
+    scorer: bool = Field(
+        default=False,
+        title="Scorer",
+        description="Let agents compute the competition's metric on predictions and truth of their own.",
+    )
     overwrite: bool = Field(
         default=False,
         title="Overwrite",
@@ -215,6 +220,7 @@ def run_request(agent: str, run_group: str, seeds: int, data: Data, execution: E
         checkpoint_every=execution_form.checkpoint_every,
         isolation=execution_form.isolation,
         obfuscated=execution_form.obfuscated,
+        scorer=execution_form.scorer,
         overwrite=execution_form.overwrite,
         examine=execution_form.integrity,
     )

@@ -74,6 +74,20 @@ class Allocation:
 
 
 @dataclass(frozen=True)
+class ScorerTexts:
+    """What an agent is told of the scorer: how the truth looks that it may hand in with its predictions."""
+
+    metric: str
+    """The metric, and which scores are better, in words."""
+    truth: str
+    """What a truth holds, in words."""
+    example_name: str
+    """Name of the file with an example."""
+    example: str
+    """Its content."""
+
+
+@dataclass(frozen=True)
 class RunSpec:
     """Everything a backend needs to run an agent once."""
 
@@ -94,6 +108,10 @@ class RunSpec:
     """Path of the sample submission relative to ``data``, where known; the agent sees it as SAMPLE_SUBMISSION."""
     validation_url: str | None = None
     """Base URL of the validation service as the agent reaches it; gives the agent ``validate_submission.sh``."""
+    scorer: ScorerTexts | None = None
+    """What the agent is told of the scorer, if it has one; needs ``scorer_url``."""
+    scorer_url: str | None = None
+    """Base URL of the scorer as the agent reaches it; gives the agent ``score.sh`` and an example of a truth."""
     description: str | None = None
     """The text of ``data/description.md`` for this run; None to use the file in ``data``."""
     obfuscated: bool = False

@@ -27,7 +27,11 @@ FOLDER_BYTES, FOLDER_FILES = 10 * GIB, 100_000
 """Limits of an agent's folder, which is read for its fingerprint and copied for every run."""
 DOCKERFILE = "Dockerfile"
 BASE_IMAGE = "mlebench-base"
-NOT_RESUMED = frozenset({"data", "tmp", "instructions.txt", "description.md", "validate_submission.sh"})
+SCRIPTS = ("validate_submission.sh", "score.sh")
+"""The scripts by which agents reach the validation service."""
+GIVEN = ("instructions.txt", *SCRIPTS, "example_truth.csv", "example_truth.jsonl")
+"""Files in an agent's home that the run writes. Agents in containers can only read them."""
+NOT_RESUMED = frozenset({"data", "tmp", "description.md", *GIVEN})
 """Files and folders in an agent's home that a resumed run does not take over."""
 ABOUT = re.compile(r"(?:README|LICEN[CS]E|CHANGELOG|CONTRIBUTING)(?:\.[a-z]+)?|\.git(?:ignore|attributes)|.*~", re.I)
 """Files in an agent's folder that are for people. Agents do not get them, so they cannot change a result."""

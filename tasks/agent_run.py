@@ -39,7 +39,7 @@ from tasks.wiring.host import TRY_LABEL, allocated, slot_with_data
 from tasks.wiring.requests import Attempt
 from tasks.wiring.resuming import checkpoints_of, find_resumed
 from tasks.wiring.run import ActiveRun, usage_meter
-from tasks.wiring.services import run_services
+from tasks.wiring.services import run_services, scorer_texts
 from tasks.wiring.storing import describe_end, lost_result, store_run
 
 _SLACK_SECONDS = 3600.0
@@ -156,6 +156,7 @@ def _attempt(context: RunContext, attempt: Attempt, action: Action, waiting: Cal
             spec = replace(
                 spec,
                 validation_url=services.validation_url,
+                scorer_url=services.urls.get("scorer"),
                 allowance=services.remaining if resumed else services.allowance,
                 env={**secrets, **services.env},
                 allocation=allocation,
@@ -181,6 +182,7 @@ def _spec(context: RunContext, attempt: Attempt, limits: Limits, workdir: Path, 
         own_disk=context.settings.disk_images,
         description=competition.describe(request.edition, obfuscated=request.obfuscated),
         obfuscated=request.obfuscated,
+        scorer=scorer_texts(competition, data) if request.scorer else None,
         labels={
             "group": request.run_group,
             "store": context.store.root,

@@ -10,6 +10,7 @@ import click
 
 from common.errors import UserError
 from competitions import registry
+from competitions.truth import require_scorable
 from flows.credentials import require_agent_credentials
 from flows.fleet.queues import Priority
 from flows.preparing import Outlook, Preparing
@@ -92,6 +93,12 @@ def _obfuscated_descriptions(benchmark: Benchmark) -> None:
             _ = registry.get(name).obfuscated_description
 
 
+def _scorable(benchmark: Benchmark) -> None:
+    if benchmark.context.request.scorer:
+        for name in benchmark.competition_ids:
+            require_scorable(registry.get(name))
+
+
 def _runnable_here(benchmark: Benchmark) -> None:
     if benchmark.pool is not None:
         return  # the hosts of the pool have the images and engines
@@ -148,6 +155,7 @@ _REQUEST_CHECKS: tuple[Check, ...] = (
     _supported_by_backend,
     _hidden_answers,
     _obfuscated_descriptions,
+    _scorable,
     _runnable_here,
     _sound_agent,
     _agent_credentials,

@@ -166,6 +166,7 @@ def _request(run: RunOptions, isolation: IsolationOptions, agent: Agent, store: 
             isolation.allow_privileged,
         ),
         obfuscated=run.obfuscated,
+        scorer=run.scorer,
         overwrite=run.overwrite,
         examine=run.integrity,
     )

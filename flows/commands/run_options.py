@@ -149,6 +149,15 @@ class RunOptions:
             help="Hide from agents which competition they work on: another description, and no name.",
         ),
     ] = False
+    scorer: Annotated[
+        bool,
+        option(
+            "--scorer",
+            is_flag=True,
+            help="Let agents compute the competition's metric on predictions and truth of their own (`score.sh`). A "
+            "condition of the runs.",
+        ),
+    ] = False
     overwrite: Annotated[
         bool,
         option(

@@ -19,7 +19,9 @@ from common.errors import line_of
 from grading.report import Outcome
 from grading.workers.limits import Bounds
 
-Phase = Literal["reading", "grading"]
+Phase = Literal["reading", "truth", "predictions", "grading"]
+"""What a worker does: it reads a submission, or a truth and predictions, and then grades."""
+_FILES: dict[Phase, str] = {"reading": "the file", "truth": "TRUTH", "predictions": "PREDICTIONS"}
 TOO_EXPENSIVE = "too expensive to score"
 """Beginning of the message about a submission that cannot be scored within the limits."""
 
@@ -51,15 +53,16 @@ def missing(path: Path | None) -> Verdict:
     return Verdict("missing", message=f"there is no submission at {path}{reason}")
 
 
-def too_large(bounds: Bounds) -> Verdict:
+def too_large(bounds: Bounds, phase: Phase = "reading") -> Verdict:
     """The verdict on a file that cannot be read within a worker's memory limit."""
-    message = f"the file cannot be read as a table within {_size(bounds.memory_bytes)} of memory"
+    message = f"{_FILES[phase]} cannot be read as a table within {_size(bounds.memory_bytes)} of memory"
     return Verdict("invalid", message=message)
 
 
-def too_slow(bounds: Bounds) -> Verdict:
+def too_slow(bounds: Bounds, phase: Phase = "reading") -> Verdict:
     """The verdict on a file that takes too long to read."""
-    return Verdict("invalid", message=f"the file cannot be read as a table within {bounds.read_seconds:g} seconds")
+    message = f"{_FILES[phase]} cannot be read as a table within {bounds.read_seconds:g} seconds"
+    return Verdict("invalid", message=message)
 
 
 def out_of_memory(bounds: Bounds) -> Verdict:
@@ -118,8 +121,8 @@ _PEAK_FACTOR, _PEAK_MARGIN_BYTES = 2, 64 << 20
 
 def worker_ended(phase: Phase, overdue: bool, status: int, bounds: Bounds) -> Verdict:
     """The verdict if the worker ended with the wait status `status`; `overdue` if it was killed after its deadline."""
-    if phase == "reading":
-        return too_slow(bounds) if overdue else too_large(bounds)
+    if phase != "grading":
+        return too_slow(bounds, phase) if overdue else too_large(bounds, phase)
     code = os.waitstatus_to_exitcode(status)
     if overdue or code == -signal.SIGXCPU:
         return out_of_time(bounds)

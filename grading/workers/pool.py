@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, ClassVar, Self
 
 from common import plain_json, starting
 from competitions.scoring.errors import InvalidSubmission
@@ -72,6 +72,8 @@ class GradingPool:
     submission can therefore change the answers for another one. Several threads can use one grader; their calls are
     serialised.
     """
+
+    _has_answers: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -167,6 +169,24 @@ class GradingPool:
         _note(submission, reply)
         return int(reply.get("peak", 0))
 
+    def _grade_alone(self, pending: _Submission) -> Verdict:
+        """The verdict on a submission that is graded while no other one is."""
+        restarts = 0
+        while pending.verdict is None:
+            self._send(pending)
+            reply = self._receive()
+            if reply is not None:
+                _note(pending, reply)
+                if pending.killed is not None:
+                    pending.verdict = self._judge(pending)
+                continue
+            restarts += 1
+            if self._broken is None and restarts > _MAX_RESTARTS:
+                self._broken = server_ended(self._output())
+            self.close()
+            pending.verdict = self._broken
+        return pending.verdict
+
     def halves(self, submission: Path, draws: int = DRAWS, seconds: float = SECONDS) -> tuple[Grade, Halves | None]:
         """The grade of a submission, and its scores on halves of the test set; None without a finite score.
 
@@ -198,21 +218,8 @@ class GradingPool:
         """The grade of a submission, and what else is asked for."""
         with self._lock:
             pending = _Submission(0, submission, None, self._refuse(submission), options)
-            restarts = 0
-            while pending.verdict is None:
-                self._send(pending)
-                reply = self._receive()
-                if reply is not None:
-                    _note(pending, reply)
-                    if pending.killed is not None:
-                        pending.verdict = self._judge(pending)
-                    continue
-                restarts += 1
-                if self._broken is None and restarts > _MAX_RESTARTS:
-                    self._broken = server_ended(self._output())
-                self.close()
-                pending.verdict = self._broken
-            return self._grade(pending), pending.verdict.further
+            further = self._grade_alone(pending).further
+            return self._grade(pending), further
 
     def close(self) -> None:
         """End the processes. They are restarted if the grader is used again."""
@@ -233,7 +240,7 @@ class GradingPool:
                 self._errors.close()
                 self._errors = None
 
-    def __enter__(self) -> GradingPool:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -317,7 +324,7 @@ class GradingPool:
             )
             spec = {
                 "folder": str(self.competition.folder.absolute()),
-                "prepared": str(self.prepared.absolute()),
+                "prepared": str(self.prepared.absolute()) if self._has_answers else None,
                 "edition": self.edition,
                 "bounds": asdict(self.bounds),
                 "workers": self.workers,

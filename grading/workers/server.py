@@ -71,7 +71,7 @@ class Server:
         self.selector = selectors.DefaultSelector()
         self.lines = _Lines()
         self.competition.load_grader()
-        self.answers = self.competition.answers(Path(spec["prepared"]))
+        self.answers = None if spec["prepared"] is None else self.competition.answers(Path(spec["prepared"]))
         end_threads()  # forking is not safe with threads
         gc.freeze()  # a collection would write to the memory shared with workers, and so copy it
 
@@ -126,7 +126,8 @@ class Server:
                 _, peak = self._reap(worker)
                 self._answer(worker, message["verdict"], peak)
                 return
-            worker.deadline = time.monotonic() + self.bounds.grade_seconds
+            reads = message["phase"] == "predictions"
+            worker.deadline = time.monotonic() + (self.bounds.read_seconds if reads else self.bounds.grade_seconds)
             if message["phase"] == "further":  # the grade is known, even if the worker ends before parts are scored
                 worker.scored = message["verdict"]
                 worker.deadline += worker.job["further"]["seconds"]
@@ -175,6 +176,7 @@ class Server:
             serve(worker_end, job, self.competition, self.answers, self.edition, self.bounds, self.validating)
         worker_end.close()
         worker = _Worker(pid, server_end, job, time.monotonic() + self.bounds.read_seconds, resident)
+        worker.phase = "truth" if "truth" in (job.get("further") or {}) else "reading"
         self.workers.append(worker)
         self.selector.register(server_end, selectors.EVENT_READ, worker)
 

@@ -17,8 +17,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from common import plain_json
+from competitions.truth import columns_of
+from grading.workers.endings import Phase
 from grading.workers.halves import Halves, score_halves
 from grading.workers.limits import Bounds
+from grading.workers.own_truth import OwnTruth
 from grading.workers.parts import Parts, score_parts
 from grading.workers.scoring import score_submission
 
@@ -41,7 +44,8 @@ def serve(
     """Grade the submission at the `path` of the job, write the verdict to `channel`, and end the process.
 
     With `validating` it is checked only, and has NaN for a score. `further` options of the job ask for its scores on
-    halves or on the public and private part of the test set; with `validating`, on the public part alone.
+    halves or on the public and private part of the test set; with `validating`, on the public part alone. With a
+    `truth` among them, that is used in place of the answers.
     """
     code = 1
     try:
@@ -52,8 +56,11 @@ def serve(
             file.write(plain_json.dumps(message).encode() + b"\n")
             file.flush()
 
+        def enter(phase: Phase) -> None:
+            send({"phase": phase})
+
         def scoring() -> None:
-            send({"phase": "grading"})
+            enter("grading")
 
         def read(path: Path) -> Any:
             return competition.read_submission(path, edition)
@@ -71,8 +78,14 @@ def serve(
         path, further = Path(job["path"]), job.get("further")
         parsed: dict[str, Any] = {}
         _limit(bounds)
-        verdict = score_submission(read, score, path, bounds, scoring, _lift_memory_limit)
-        valid = verdict.outcome == "valid" and verdict.score is not None
+        if further and "truth" in further:
+            columns = columns_of(further["columns"])
+            verdict = OwnTruth(competition, edition, path, Path(further["truth"]), columns, bounds).score(
+                enter, _lift_memory_limit
+            )
+        else:
+            verdict = score_submission(read, score, path, bounds, scoring, _lift_memory_limit)
+        valid = verdict.outcome == "valid" and verdict.score is not None and "truth" not in (further or {})
         if further and valid and (math.isfinite(verdict.score or 0.0) or (validating and "division" in further)):
             send({"phase": "further", "verdict": dataclasses.asdict(verdict)})
             scored_by = partial(competition.score_table, edition=edition)

@@ -11,6 +11,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from sandbox.backend import RunSpec
+from sandbox.definitions import GIVEN
 from sandbox.docker.engine import AGENT, GPUS, ROLE, engine_errors
 from sandbox.docker.network import ALIAS, HOST, PROXIED, PROXY_PORT
 from sandbox.errors import BackendError
@@ -144,7 +145,7 @@ def options(
     ]
     mounts += [
         Mount(str(HOME / name), str(home / name), type="bind", read_only=True)
-        for name in ("instructions.txt", "validate_submission.sh")
+        for name in GIVEN
         if (home / name).exists()
     ]
     mounts += _scratch_volumes(image, home, {mount["Target"] for mount in mounts})

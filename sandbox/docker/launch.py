@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sandbox.backend import RunSpec
-from sandbox.definitions import BASE_IMAGE
+from sandbox.definitions import BASE_IMAGE, GIVEN, SCRIPTS
 from sandbox.docker import backstop, network, runs
 from sandbox.docker.containers import HOME, ContainerConfig, backstop_seconds, find_image, options
 from sandbox.docker.engine import engine_errors, parse_time
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from docker import DockerClient
 
 
-_MOUNTED = ("data", "instructions.txt", "validate_submission.sh")
+_MOUNTED = ("data", *GIVEN)
 
 
 def launch(client: DockerClient, spec: RunSpec, layout: control.Layout, identity: str, config: ContainerConfig) -> None:
@@ -94,7 +94,7 @@ def _change_owner(home: Path, user: tuple[int, int]) -> None:
         if path.parent != home or path.name not in (*_MOUNTED, DESCRIPTION):
             os.chown(path, uid, gid, follow_symlinks=False)
         else:
-            path.chmod(0o755 if path.name in ("data", "validate_submission.sh") else 0o644)
+            path.chmod(0o755 if path.name in ("data", *SCRIPTS) else 0o644)
 
 
 def _make_readable(data: Path) -> None:

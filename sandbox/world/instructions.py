@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import PurePath
 
 from common.units import duration, size
-from sandbox.backend import Allowance, RunSpec
+from sandbox.backend import Allowance, RunSpec, ScorerTexts
 
 TEXT = """\
 You are taking part in a machine learning competition. You work alone: nobody will answer questions or watch your work.
@@ -26,7 +26,7 @@ SUBMISSION
 
 VALIDATION
   {check}
-
+{scorer}
 YOUR OTHER FOLDERS
   {code}  the code that produced your submission; it is kept, so leave it there
   {logs}  other files that you want to keep
@@ -46,6 +46,31 @@ WITH_SERVICE = """\
 sh {home}/validate_submission.sh {submission}/submission.csv
   reports whether the file is valid, or what is wrong with it. It never reports a score. {allowed}"""
 
+SCORER = """
+SCORING YOUR OWN PREDICTIONS
+  sh {home}/score.sh PREDICTIONS TRUTH
+  prints the competition's metric ({metric}) on your own predictions, in the format of the submission, and your
+  own truth of the same rows, such as training rows that you have held out. It knows nothing of the test data. {allowed}
+  {example} is an example of TRUTH, with invented values.
+  sh {home}/score.sh --help says how TRUTH looks.
+"""
+
+SCORE_HELP = """\
+sh score.sh PREDICTIONS TRUTH
+
+Prints the competition's metric: {metric}.
+
+PREDICTIONS  A CSV file in the format of the submission, with predictions for rows of your choice.
+TRUTH        The truth of the same rows, such as training rows that you have held out.
+
+{truth}
+
+{example} is an example of TRUTH. Its values are invented: they say nothing about the test data.
+Both files have at most 1 GiB. Rows are counted from 1, without the header, in messages about a file.
+Exit code: 0 scored, 1 a file is wrong, 2 not scored, because the service is not available or was asked too often.
+In Python: a POST of a form with the files predictions and truth to {url}/score answers {{"score": ...}}.
+"""
+
 WITHOUT_SERVICE = """\
 Compare it with the sample submission: same columns, same ids, no empty cells, numbers where numbers are expected.
   A file in the wrong format gets no score."""
@@ -56,7 +81,8 @@ def instructions(spec: RunSpec, home: PurePath) -> str:
     submission = home / "submission"
     check = WITHOUT_SERVICE
     if spec.validation_url:
-        check = WITH_SERVICE.format(home=home, submission=submission, allowed=_validations(spec.allowance))
+        allowed = _calls(spec.allowance.validation_calls, spec.allowance.validation_calls_per_minute)
+        check = WITH_SERVICE.format(home=home, submission=submission, allowed=allowed)
     return TEXT.format(
         competition="Its name is not disclosed." if spec.obfuscated else spec.competition_id,
         data=home / "data",
@@ -66,6 +92,7 @@ def instructions(spec: RunSpec, home: PurePath) -> str:
         logs=home / "logs",
         tmp=home / "tmp",
         check=check,
+        scorer=_scorer(spec, home),
         limits="\n  ".join(_limits(spec)),
         grace=duration(spec.limits.grace_seconds),
     )
@@ -94,12 +121,24 @@ def _limits(spec: RunSpec) -> list[str]:
     return lines
 
 
-def _validations(allowance: Allowance) -> str:
-    if allowance.validation_calls is None:
+def score_help(texts: ScorerTexts, url: str) -> str:
+    """What `score.sh --help` prints."""
+    return SCORE_HELP.format(metric=texts.metric, truth=texts.truth, example=texts.example_name, url=url)
+
+
+def _scorer(spec: RunSpec, home: PurePath) -> str:
+    if spec.scorer is None or not spec.scorer_url:
+        return ""
+    allowed = _calls(spec.allowance.scorer_calls, spec.allowance.scorer_calls_per_minute)
+    example = home / spec.scorer.example_name
+    return SCORER.format(home=home, metric=spec.scorer.metric, allowed=allowed, example=example)
+
+
+def _calls(number: int | None, per_minute: int | None) -> str:
+    if number is None:
         return "You can use it as often as you need."
-    per_minute = allowance.validation_calls_per_minute
     at_once = f", at most {per_minute} times per minute" if per_minute else ""
-    return f"You can use it {allowance.validation_calls:,} times{at_once}."
+    return f"You can use it {number:,} times{at_once}."
 
 
 def _language_models(allowance: Allowance) -> str:

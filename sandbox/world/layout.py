@@ -18,7 +18,7 @@ from sandbox.scripts import interpreter
 from sandbox.world import quota
 from sandbox.world.checkpoint import unpack
 from sandbox.world.files import copy_data
-from sandbox.world.instructions import instructions
+from sandbox.world.instructions import instructions, score_help
 
 WRITABLE = ("submission", "logs", "code", "tmp")
 THREADS = (
@@ -33,6 +33,7 @@ DESCRIPTION = "description.md"
 NO_GPUS = "void"
 """Value of NVIDIA_VISIBLE_DEVICES for no GPUs."""
 VALIDATE = Path(__file__).with_name("validate_submission.sh")
+SCORE = Path(__file__).with_name("score.sh")
 
 
 def lay_out(spec: RunSpec, home: Path, agent_home: PurePath | None = None, *, with_data: bool = True) -> None:
@@ -77,12 +78,20 @@ def lay_out(spec: RunSpec, home: Path, agent_home: PurePath | None = None, *, wi
     agent_home = agent_home or home
     (home / "instructions.txt").write_text(instructions(spec, agent_home), encoding="utf-8")
     if spec.validation_url:
-        script = home / "validate_submission.sh"
-        text = VALIDATE.read_text(encoding="utf-8").replace("@URL@", spec.validation_url.rstrip("/"))
-        script.write_text(text, encoding="utf-8")
-        script.chmod(0o755)
+        _lay_script(VALIDATE, spec.validation_url, home)
+    if spec.scorer is not None and spec.scorer_url:
+        _lay_script(SCORE, spec.scorer_url, home, help_text=score_help(spec.scorer, spec.scorer_url.rstrip("/")))
+        (home / spec.scorer.example_name).write_text(spec.scorer.example, encoding="utf-8")
     if spec.resume is not None:
         unpack(spec.resume, home)
+
+
+def _lay_script(source: Path, url: str, home: Path, help_text: str = "") -> None:
+    """Write a script that asks a service at `url`."""
+    script = home / source.name
+    text = source.read_text(encoding="utf-8").replace("@URL@", url.rstrip("/")).replace("@HELP@", help_text.strip())
+    script.write_text(text, encoding="utf-8")
+    script.chmod(0o755)
 
 
 def descriptions(spec: RunSpec) -> list[str]:
@@ -155,6 +164,9 @@ def environment(spec: RunSpec, home: PurePath, *, python: str, path: str, thread
         world["SAMPLE_SUBMISSION"] = str(home / "data" / spec.sample_submission)
     if spec.validation_url:
         world["VALIDATE_SCRIPT"] = str(home / "validate_submission.sh")
+    if spec.scorer is not None and spec.scorer_url:
+        world["SCORE_SCRIPT"] = str(home / "score.sh")
+        world["EXAMPLE_TRUTH"] = str(home / spec.scorer.example_name)
     for name in ("llm_requests", "llm_tokens", "llm_dollars"):
         if (limit := getattr(spec.allowance, name)) is not None:
             world[f"{name}_limit".upper()] = _number(limit)

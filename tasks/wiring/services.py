@@ -7,19 +7,21 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import copy_context
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from common import progress
 from common.settings import Settings
 from competitions import registry
-from sandbox.backend import Backend, RunSpec
+from sandbox.backend import Backend, RunSpec, ScorerTexts
 from sandbox.services.run_services import RunServices
-from sandbox.validation.checker import Check, OnDemandChecker, Verdict
+from sandbox.validation.checker import Check, OnDemandChecker, Scored, Verdict
 from storage.dataset import Dataset
 from storage.store import Store
 from tasks.wiring.requests import run_name
 
 if TYPE_CHECKING:
+    from competitions.competition import Competition
+    from competitions.editions import Edition
     from grading.workers import GradingPool
     from sandbox.gateway.policy import GatewayPolicy
 
@@ -27,10 +29,15 @@ logger = logging.getLogger(__name__)
 
 READ_SECONDS, GRADE_SECONDS = 120.0, 1200.0
 """Timeouts of a validation: a submission that takes longer to read or to score is reported as such."""
+SCORED_BYTES = 1 << 30
+"""The largest file that the scorer takes."""
 
 
 def run_services(runner: Backend, spec: RunSpec, store: Store, dataset: Dataset, settings: Settings) -> RunServices:
-    """The services of a run that is about to start or to continue. Open them before the run."""
+    """The services of a run that is about to start or to continue. Open them before the run.
+
+    The endpoints of the validation service are those for which `checks` has an entry: `/score` if the run has a scorer.
+    """
     from sandbox.limits import ValidationLimits
     from sandbox.services.separate import ProcessLimits
 
@@ -43,6 +50,10 @@ def run_services(runner: Backend, spec: RunSpec, store: Store, dataset: Dataset,
     checks = {}
     if limits.calls:
         checks["validation"] = Check(OnDemandChecker(lambda: _check(store, dataset, reporter)), limits)
+    if spec.scorer is not None:
+        file_bytes = min(limits.submission_bytes, SCORED_BYTES)
+        own_limits = ValidationLimits(settings.scorer_calls, settings.scorer_calls_per_minute, file_bytes)
+        checks["scorer"] = Check(OnDemandChecker(lambda: _score(spec, dataset.edition, file_bytes)), own_limits)
     return RunServices(
         spec.workdir,
         runner.service_addresses(spec),
@@ -110,6 +121,37 @@ def _check(store: Store, dataset: Dataset, reporter: _VerdictReporter) -> Iterat
             return verdict
 
         yield check
+
+
+def scorer_texts(competition: Competition, public: Path) -> ScorerTexts:
+    """What the agent is told of the scorer. `public` is what it sees of the dataset."""
+    from competitions.truth import truth_form
+
+    form = truth_form(competition, public)
+    metric = competition.facts.metric
+    return ScorerTexts(f"{metric.name}, {metric.direction} is better", form.text, form.example_name, form.example)
+
+
+@contextmanager
+def _score(spec: RunSpec, edition: Edition, file_bytes: int) -> Iterator[Callable[[Path, Path], Scored]]:
+    """A scorer of the agent's own files. It has no dataset, but for what the agent can read of it."""
+    from competitions.truth import truth_form
+    from grading.workers import GradingLimits, Scorer
+
+    limits = GradingLimits(read_seconds=READ_SECONDS, grade_seconds=GRADE_SECONDS, size_bytes=file_bytes)
+    competition = registry.get(spec.competition_id)
+    with Scorer(competition, truth_form(competition, spec.data), edition, limits) as scorer:
+
+        def score(predictions: Path, truth: Path) -> Scored:
+            verdict = scorer.score(predictions, truth)
+            if verdict.detail:
+                logger.warning("files of %s could not be scored: %s\n%s", spec.run_id, verdict.message, verdict.detail)
+            outcome: Literal["valid", "invalid", "failed"] = "invalid"
+            if verdict.outcome in ("valid", "failed"):
+                outcome = "valid" if verdict.outcome == "valid" else "failed"
+            return Scored(outcome, verdict.message, verdict.score)
+
+        yield score
 
 
 def grader_verdict(grader: GradingPool, submission: Path) -> Verdict:
