@@ -13,6 +13,7 @@ WORKERS ?= $(shell echo $$((2 * $(CORES))))
 PARALLEL := -n $(WORKERS) --dist loadfile $(if $(UNTIL),--until $(UNTIL))
 PYTEST ?= $(PARALLEL) -m "not slow"
 READERS := .venv-readers
+INSPECT := .venv-inspect
 DOCS := .venv-docs
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
@@ -114,7 +115,7 @@ test-pythons: $(VENV)/installed-dev
 	@PYTHONS="$(PYTHONS)" $(BIN)/python -m tests.pythons
 
 # Some of these tools need a newer Python than we do.
-readers: $(READERS)/installed
+readers: $(INSPECT)/installed $(READERS)/installed
 $(READERS)/installed: tests/readers/requirements.txt | $(VENV)/installed
 	@for python in $(PYTHON) python3.14 python3.13 python3.12 "$$HOME"/.pyenv/versions/3.1[2-9]*/bin/python; do \
 		if "$$python" -c 'import sys; sys.exit(sys.version_info < (3, 12))' 2> /dev/null; then found="$$python"; break; fi; \
@@ -123,6 +124,15 @@ $(READERS)/installed: tests/readers/requirements.txt | $(VENV)/installed
 	echo "Installing into $(READERS) ..."; \
 	"$$found" -m venv $(READERS)
 	@$(call install,$(READERS),--requirement tests/readers/requirements.txt)
+	@touch $@
+
+# The Inspect port imports `mlebench`, so it runs with our packages: this environment adds what they lack.
+$(INSPECT)/installed: tests/readers/inspect_port.txt | $(VENV)/installed
+	@echo "Installing into $(INSPECT) ..."
+	@$(BIN)/python -m venv --clear $(INSPECT)
+	@$(call install,$(INSPECT),--requirement tests/readers/inspect_port.txt)
+	@packages() { $$1/bin/python -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])'; }; \
+		echo "import site; site.addsitedir('$$(packages $(BIN)/..)')" > "$$(packages $(INSPECT))/ours.pth"
 	@touch $@
 
 up: $(VENV)/installed

@@ -41,6 +41,7 @@ SERVICES: dict[str, Callable[[], str | None]] = {
     "s3": s3_server.missing,
     "postgres": _postgres,
     "readers": readers.missing,
+    "inspect-port": readers.missing_inspect_port,
     "docs": site.missing,
 }
 

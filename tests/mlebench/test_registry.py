@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from common.errors import UserError
 from common.settings import get_settings
 from competitions import registry as catalog
 from mlebench._files import leaderboard_of
@@ -158,6 +159,23 @@ class TestStores:
         assert link.resolve().name == "two"
         moved = store.local().rename(store.local().with_name("moved"))
         assert (moved / "digits" / "prepared" / "private" / "test.csv").is_file(), "the whole directory can be moved"
+
+    def test_folders_that_a_container_has_mounted_already_are_filled(self, store: Store) -> None:
+        folders = [store.local("digits", "prepared", part) for part in ("public", "private")]
+        for folder in folders:
+            folder.mkdir(parents=True)
+        mounted = [folder.stat().st_ino for folder in folders]
+        put_dataset(store, "digits")
+        for _ in range(2):  # also if they are filled
+            assert link_published_layout(store, "digits") == store.local("digits", "prepared")
+        assert [folder.stat().st_ino for folder in folders] == mounted
+        assert is_dataset_prepared(Registry(store.local()).get_competition("digits"))
+        answers = store.local("digits", "prepared", "private", "test.csv")
+        answers.unlink()
+        answers.write_text("of the user")
+        with pytest.raises(UserError, match="other files"):
+            link_published_layout(store, "digits")
+        assert answers.read_text() == "of the user"
 
     def test_a_published_data_directory_is_read(self, prepared: PreparedCompetitions, tmp_path: Path) -> None:
         made = prepared[ID]
