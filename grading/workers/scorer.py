@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from grading.workers.endings import TOO_EXPENSIVE, Verdict
+from grading.workers.endings import TOO_EXPENSIVE, Verdict, unreadable
 from grading.workers.limits import GradingLimits
 from grading.workers.pool import GradingPool, _Submission
 
@@ -48,7 +48,10 @@ class Scorer(GradingPool):
             try:
                 os.link(truth, answers, follow_symlinks=False)
             except OSError:  # a file system without hard links
-                shutil.copyfile(truth, answers, follow_symlinks=False)
+                try:
+                    shutil.copyfile(truth, answers, follow_symlinks=False)
+                except OSError as error:
+                    return unreadable(error)
             options = {"truth": str(Path(name).absolute()), "columns": self._columns}
             return self._grade_alone(_Submission(0, predictions, None, self._broken, options))
 

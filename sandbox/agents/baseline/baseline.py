@@ -10,6 +10,7 @@ from pathlib import Path
 import discover
 import models
 import numpy as np
+import official
 import pandas as pd
 import question
 
@@ -72,7 +73,8 @@ def model(asked: question.Question, submission: pd.DataFrame, data: Path, clock:
     for number, target in enumerate(asked.targets, 1):
         until = clock.at(0.5 + 0.5 * number / len(asked.targets))
         truth = target.values.loc[train.index]
-        predicted = models.predict(train, truth, test, target.kind, pixels=pixels, seed=seed, until=until)
+        options = {"pixels": pixels, "seed": seed, "until": until, "official": official.scorer(asked)}
+        predicted = models.predict(train, truth, test, target.kind, **options)
         question.fill_in(submission, target, predicted.reindex(range(len(submission))))
 
 

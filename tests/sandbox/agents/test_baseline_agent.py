@@ -32,7 +32,7 @@ def baseline() -> Iterator[ModuleType]:
     sys.path.insert(0, folder)
     yield importlib.import_module("baseline")
     sys.path.remove(folder)
-    for name in ("baseline", "discover", "models", "question"):
+    for name in ("baseline", "discover", "models", "official", "question"):
         del sys.modules[name]
 
 

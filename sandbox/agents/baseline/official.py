@@ -1,0 +1,49 @@
+"""The competition's metric on training rows that were held out, from `score.sh`, where the run has it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import question
+
+Score = Callable[[pd.DataFrame], "float | None"]
+
+
+def scorer(asked: question.Question) -> Score | None:
+    """A function that scores predictions, indexed by training row, larger for better; it returns None if it cannot.
+
+    None if the run has no scorer, or if TRUTH needs what the training table does not have.
+    """
+    script, example = os.environ.get("SCORE_SCRIPT"), os.environ.get("EXAMPLE_TRUTH", "")
+    if script is None or len(asked.targets) != 1 or not example.endswith(".csv"):
+        return None
+    target, key = asked.targets[0], str(asked.ids.name)
+    columns = pd.read_csv(example, nrows=0).columns
+    if not set(columns) <= {key, *target.columns, *asked.train.columns}:
+        return None
+    usage = subprocess.run(["sh", script, "--help"], capture_output=True, text=True, check=False).stdout
+    sign = -1.0 if "lower is better" in usage else 1.0
+
+    def score(predicted: pd.DataFrame) -> float | None:
+        rows, values = asked.train.loc[predicted.index], target.values[predicted.index]
+        files = pd.DataFrame({key: rows[asked.train_key].to_numpy()})
+        truth = files.assign(**{name: rows[name].to_numpy() for name in columns if name in rows})
+        for name in target.columns:
+            right = {"classes": values == name, "probability": values == target.values.max()}.get(target.kind)
+            truth[name] = values.to_numpy() if right is None else right.astype(int).to_numpy()
+        question.fill_in(files, target, predicted.reset_index(drop=True))
+        folder = Path(os.environ["TMPDIR"])
+        files.to_csv(folder / "predictions.csv", index=False)
+        truth[list(columns)].to_csv(folder / "truth.csv", index=False)
+        command = ["sh", script, str(folder / "predictions.csv"), str(folder / "truth.csv")]
+        answer = subprocess.run(command, capture_output=True, text=True, check=False)
+        if answer.returncode:
+            print(f"the metric is not known, cross-validation decides: {answer.stderr.strip()[:300]}")
+            return None
+        return sign * float(answer.stdout)
+
+    return score
