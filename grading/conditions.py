@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from common import machine
+from common.units import elapsed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -126,7 +127,7 @@ def _recorded(runs: pd.DataFrame, column: str) -> tuple[list[float], bool]:
 
 def _shown(column: str, value: float) -> str:
     if column == "time_limit_seconds":
-        return f"{value / 3600:g} h"
+        return elapsed(value)
     return f"{value / 1e9:.0f} GB" if column == "memory_bytes" else f"{value:g}"
 
 

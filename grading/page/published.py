@@ -12,7 +12,7 @@ from common.cleaning import clean
 from common.markdown import Markdown, escape, table
 from common.units import counted
 from grading.conditions import deviations, unlike, unlike_grades
-from grading.page.format import DASH
+from grading.page.format import DASH, duration
 from grading.page.order import repeated_by_all
 from grading.page.results import Results
 from grading.page.sections import covered
@@ -144,7 +144,9 @@ def _models(results: Results) -> dict[tuple[str, str], str]:
 def _hours(runs: pd.DataFrame) -> str:
     if "time_limit_seconds" not in runs:
         return DASH
-    return ", ".join(f"{limit / 3600:g}" for limit in sorted(runs["time_limit_seconds"].dropna().unique())) or DASH
+    limits = sorted(float(limit) for limit in runs["time_limit_seconds"].dropna().unique())
+    # The published column has whole hours.
+    return ", ".join(f"{limit / 3600:g}" if limit % 3600 == 0 else duration(limit) for limit in limits) or DASH
 
 
 def _date(runs: pd.DataFrame) -> str:

@@ -25,6 +25,7 @@ from grading.page.noise import noise_section
 from grading.page.published import HEADER, published_rows
 from grading.page.ranks import distributions, profiles, ranks_section
 from grading.page.strip_plots import GUTTER, MEDAL_SCALE, medal_bands, medal_strip, score_strip
+from grading.page.terms import Terms
 from grading.statistics.differences import MIN_COMPETITIONS
 from grading.words import KIND_GLYPHS, KIND_WORDS
 
@@ -66,6 +67,7 @@ def render_page(results: Results, title: str = TITLE, generated_at: datetime | N
     page = _environment().get_template("page.html")
     return page.render(
         title=title,
+        term=Terms(),
         generated=(generated_at or datetime.now(UTC)).astimezone(UTC),
         style=Markup(_asset("page.css")),  # noqa: S704 - our own file
         script=Markup(script),  # noqa: S704 - our own file

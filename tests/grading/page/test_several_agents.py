@@ -112,7 +112,7 @@ def test_the_published_row_is_ready_to_paste() -> None:
     text = words(html)
     assert "1 of 4 competitions" in text
     assert "Not a ranking. The agents were run under unlike conditions: time limit." in text
-    assert "time limit: 0.166667 h (published: 24 h)" in text
+    assert "time limit: 10 min (published: 24 h)" in text
     pasted = html.split('<pre class="paste">')[1].split("</pre>")[0]
     columns = "Agent | LLMs | Low | Medium | High | All | Hours | Date | Known leakage | Leaky competitions"
     assert pasted.startswith(f"| {columns} |")

@@ -64,7 +64,7 @@ def test_what_the_records_do_not_say_is_asked_for(
     assert "- [ ] The scaffold shows the agent nothing" in text
     assert "1 GiB of memory, of a machine" in text
     assert "| diabetes | demo | 3 |" in text
-    assert "time limit: 0.166667 h (published: 24 h)" in text
+    assert "time limit: 10 min (published: 24 h)" in text
 
 
 def test_facts_are_stated_beside_the_records(asked: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
