@@ -16,7 +16,7 @@ from tests.grading.page.board import board
 TEXT = (ROOT / "docs" / "statistics.md").read_text("utf-8")
 _COLUMNS = {
     "agent": re.compile(r"tree-search · group-[01]-of-march|agent-with-a-rather-long-name"),
-    "split": re.compile(r"(Low|Medium|High|All)( = Lite)?†?"),
+    "split": re.compile(r"(Low|Medium|High|All)†?"),
     "seed": re.compile(r"\d+"),
     "k": re.compile(r"k = \d+"),
     "moment": re.compile(r"\d+ (h|min)( \d+ (min|s))?"),
