@@ -26,7 +26,7 @@ _COMPARED = {
     "scorer": "scorer",
 }
 """Columns of tables/runs that decide what an agent could do."""
-_SWITCHES = {"obfuscated": "descriptions: obfuscated", "scorer": "scorer: agents could compute the metric themselves"}
+SWITCHES = {"obfuscated": "descriptions: obfuscated", "scorer": "scorer: agents could compute the metric themselves"}
 """Conditions that are on or off, and how they deviate from the published ones when they are on."""
 _PUBLISHED: tuple[tuple[str, tuple[float, ...], str], ...] = (
     ("time_limit_seconds", (24 * 3600.0,), "24 h"),
@@ -66,7 +66,7 @@ def deviations(runs: pd.DataFrame, seeds: int, edition: str) -> list[str]:
         differing.append(f"counted seeds: {seeds} (published: {_PUBLISHED_SEEDS})")
     if edition != "v1":
         differing.append(f"edition: {edition} (published: v1)")
-    return differing + [words for name, words in _SWITCHES.items() if name in runs and runs[name].eq(True).any()]
+    return differing + [words for name, words in SWITCHES.items() if name in runs and runs[name].eq(True).any()]
 
 
 def unlike(groups: Sequence[pd.DataFrame]) -> list[str]:
@@ -87,7 +87,7 @@ def unlike(groups: Sequence[pd.DataFrame]) -> list[str]:
 
 def _conditions(runs: pd.DataFrame, column: str) -> set[Any]:
     """The values of a condition. Numbers are floats, because columns with an unknown value are read as such."""
-    if column in _SWITCHES:  # null means that it was off, as does a table from before there was the column
+    if column in SWITCHES:  # null means that it was off, as does a table from before there was the column
         return set(runs[column].eq(True)) if column in runs else {False}
     if column not in runs:
         return {None}

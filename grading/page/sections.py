@@ -12,6 +12,7 @@ import pandas as pd
 
 from common.cleaning import clean
 from common.units import counted
+from grading.conditions import SWITCHES
 from grading.page import format as fmt
 from grading.page.order import repeated_by_all
 from grading.page.results import Results
@@ -290,6 +291,9 @@ def conditions(
 ) -> list[tuple[str, list[str]]]:
     """Rows (label, one text per series): facts about the runs from the tables, then those in `given`."""
     columns: list[dict[str, str]] = []
+    if runs is not None:  # where any run has a switch on, the others say no; null means that it was off
+        used = [name for name in SWITCHES if name in runs and runs[name].eq(True).any()]
+        runs = runs.assign(**{name: runs[name].eq(True) for name in used})
     for series in view.series:
         own = _runs_of(series, runs)
         facts = {

@@ -149,7 +149,11 @@ def _feedback(runs: list[RunRecord]) -> Record:
         return Record(None, f"nothing kept the agent from the answers in {open_runs} outside of closed containers")
     checked = sum(run.validation_calls or 0 for run in runs)
     text = "none: containers without the answers and without the web; the validation service says only whether a "
-    return Record(f"{text}submission is valid ({counted(checked, 'request')})", answer=False)
+    text += f"submission is valid ({counted(checked, 'request')})"
+    if any(run.scorer for run in runs):
+        scored = sum(run.scorer_calls or 0 for run in runs)
+        text += f"; a scorer computed the metric on data of the agent's own ({counted(scored, 'request')})"
+    return Record(text, answer=False)
 
 
 def _leakage(store: Store, series: Series) -> Record:

@@ -26,6 +26,7 @@ from storage.runs.records import GradeRecord, RunRecord, SnapshotRecord
 from storage.store import Store
 from storage.tables import read_table
 from tasks.report import counting_of
+from tasks.wiring.requests import SWITCHES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -131,6 +132,8 @@ class Series:
         shared: dict[str, Any] = {}
         for name in CONDITIONS:
             values = {value for result in self.results if (value := getattr(result.run, name, None)) is not None}
+            if name in SWITCHES and True in values:  # it is off where it is not recorded
+                values = {bool(getattr(result.run, name, None)) for result in self.results}
             if values:
                 shared[name] = min(values) if len(values) == 1 else sorted(values, key=str)
         return shared

@@ -153,6 +153,11 @@ def test_run_conditions_are_stated() -> None:
 def test_a_condition_that_holds_or_not_is_said_in_words() -> None:
     assert "Obfuscated descriptions yes" in words(page(runs=RUNS.assign(obfuscated=True)))
     assert "Obfuscated descriptions no" in words(page(runs=RUNS.assign(obfuscated=False)))
+    assert "Scorer" not in words(page(runs=RUNS.assign(scorer=None)))
+    assert "Scorer yes" in words(page(runs=RUNS.assign(scorer=True)))
+    mixed = RUNS.assign(scorer=pd.Series([True, *[None] * (len(RUNS) - 1)], RUNS.index, object))
+    assert "Scorer no, yes" in words(page(runs=mixed)), "null means that there was none"
+    assert "scorer: agents could compute the metric themselves" in words(page(runs=mixed))
 
 
 def test_durations_are_stated() -> None:

@@ -229,7 +229,10 @@ class TestConditions:
         assert unlike([self.PUBLISHED, self.PUBLISHED]) == []
         assert unlike([self.PUBLISHED, self.PUBLISHED.assign(cpus=8)]) == ["processors"]
         assert unlike([self.PUBLISHED, pd.concat([self.PUBLISHED, self.PUBLISHED.assign(cpus=None)])]) == ["processors"]
-        assert unlike([self.PUBLISHED.assign(obfuscated=None), self.PUBLISHED.assign(obfuscated=False)]) == []
+        for switch, words in (("obfuscated", "obfuscated descriptions"), ("scorer", "scorer")):
+            on, off, null = (self.PUBLISHED.assign(**{switch: value}) for value in (True, False, None))
+            assert unlike([null, off]) == unlike([self.PUBLISHED, off]) == []
+            assert unlike([on, self.PUBLISHED]) == unlike([pd.concat([on, null]), null]) == [words]
 
     def test_nothing_is_known_of_imported_results(self) -> None:
         imported = pd.DataFrame()
