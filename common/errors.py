@@ -142,6 +142,7 @@ def close_matches(wanted: str, known: Iterable[str]) -> str:
 
 COMPETITION_PACKAGE = "competition_"
 """How the names of packages begin that are made of competitions' folders; see `competitions.competition`."""
+_CODE_OF_COMPETITIONS = (COMPETITION_PACKAGE, "mlebench.competitions.")
 
 
 _LINE = "line_of_competition"
@@ -156,7 +157,7 @@ def line_of(error: BaseException) -> str | None:
     """Where code of a competition's folder raised an exception: "digits/grade.py, line 12". None if none of it did."""
     found = getattr(error, _LINE, None)
     for frame, line in traceback.walk_tb(error.__traceback__):
-        if str(frame.f_globals.get("__name__")).startswith(COMPETITION_PACKAGE):
+        if str(frame.f_globals.get("__name__")).startswith(_CODE_OF_COMPETITIONS):
             path = Path(frame.f_code.co_filename)
             found = f"{path.parent.name}/{path.name}, line {line}"
     return found

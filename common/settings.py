@@ -150,6 +150,10 @@ class Settings(BaseSettings):
         default=None, description="Address of the local cluster's dashboard, e.g. 127.0.0.1:8787. None: no dashboard."
     )
     downloads: int = Field(default=2, gt=0, description="Concurrent downloads (network bound).")
+    prepare_time_limit: TimeLimit = Field(
+        default=24 * 3600.0,
+        description="Longest time that the prepare.py of a competition in the published format may take, e.g. 24h.",
+    )
     preparations: int = Field(default=4, gt=0, description="Competitions split concurrently (disk bound).")
     agents: int = Field(
         default_factory=lambda: os.cpu_count() or 1,

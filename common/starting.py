@@ -17,6 +17,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 _ROOT = Path(__file__).parents[1]
+_PASSED_VARIABLES = ("PATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR")
+"""Where programs and libraries are, the language and time zone of texts, and the directory for temporary files."""
 COLLECTIONS = (50_000, 20, 20)
 """Thresholds of `gc`: how many new objects, and how many collections of younger ones, lead to a collection."""
 
@@ -37,6 +39,19 @@ def search_path(own: Mapping[str, str] = os.environ) -> str:
     (True, False)
     """
     return os.pathsep.join(filter(None, [str(_ROOT), own.get("PYTHONPATH")]))
+
+
+def without_secrets(own: Mapping[str, str]) -> dict[str, str]:
+    """The environment of a process that runs foreign code or reads hostile input, made from that of this process.
+
+    It has no secrets of the operator: no key of a store, a provider or the evidence.
+    """
+    return {
+        **{name: own[name] for name in _PASSED_VARIABLES if name in own},
+        # A file that is edited twice in a second, to the same length, would be read from the cache of the first.
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONPATH": search_path(own),
+    }
 
 
 def collect_seldom() -> None:

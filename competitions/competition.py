@@ -10,14 +10,14 @@ import importlib
 import os
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import lru_cache, partial
-from importlib.machinery import FileFinder, ModuleSpec, SourceFileLoader
+from importlib.machinery import FileFinder, ModuleSpec
 from itertools import chain
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -28,6 +28,7 @@ from competitions.editions import EDITIONS, Edition, text_of
 from competitions.errors import BadCompetition
 from competitions.facts import CompetitionFacts
 from competitions.fingerprints import Closure, closure, digest, module_file, shown
+from competitions.from_source import FromSource
 from competitions.sharing import depends_on_edition
 
 if TYPE_CHECKING:
@@ -47,18 +48,6 @@ _MIN_PARALLEL_BYTES = 1 << 20  # of a file of answers that is read at the same t
 _SETTLED_NANOSECONDS = 2_000_000_000  # after which a change of a file certainly changes its time stamp
 
 
-class _FromSource(SourceFileLoader):
-    """Loads a module from its source alone.
-
-    Python takes bytecode for current if its source has the same size and was changed in the same second. Of two edits
-    within a second one would be ignored, and results would be recorded under the fingerprint of code that did not run.
-    """
-
-    def path_stats(self, path: str) -> Any:
-        """Raise `OSError`: without these values, bytecode is neither read nor written."""
-        raise OSError(f"bytecode of {path} is not used")
-
-
 class Competition(BaseModel):
     """A competition of the catalog, or of a user's own folder."""
 
@@ -66,32 +55,16 @@ class Competition(BaseModel):
 
     folder: Path = Field(description="The directory with competition.yaml, prepare.py and grade.py.")
     facts: CompetitionFacts = Field(description="The content of competition.yaml.")
+    published_format: ClassVar[bool] = False
+    """Whether the folder has the format of the published benchmark, see `competitions.published_format`."""
 
     @classmethod
     def load(cls, folder: Path) -> Competition:
         """Load the competition in `folder`. Raises `BadCompetition` naming what is missing or invalid."""
-        import yaml
-
         missing = [name for name in _REQUIRED if not (folder / name).is_file()]
         if missing:
             raise BadCompetition(f"{folder} is not a competition: {', '.join(missing)} missing")
-        try:
-            # The C loader is ten times faster, but not part of every build of PyYAML.
-            loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-            text = read_text(folder / "competition.yaml")
-            content = yaml.load(text, Loader=loader)  # noqa: S506
-            facts = CompetitionFacts.model_validate(content)
-        except yaml.YAMLError as error:
-            reason = f"{invalid_yaml(error)}{typed_wrong(text)}"
-            raise BadCompetition(f"{folder / 'competition.yaml'} is {reason}") from error
-        except ValidationError as error:
-            raise BadCompetition(f"{folder / 'competition.yaml'}: {explained(error)}") from error
-        except RecursionError as error:
-            raise BadCompetition(f"{folder / 'competition.yaml'} is nested too deeply") from error
-        except UserError as error:  # no text
-            raise BadCompetition(str(error)) from error
-        except (ValueError, TypeError) as error:  # a date that does not exist
-            raise BadCompetition(f"{folder / 'competition.yaml'} is not valid: {one_line(error)}") from error
+        facts = facts_in(folder / "competition.yaml", CompetitionFacts.model_validate)
         if facts.id != folder.name:
             raise BadCompetition(f"{folder / 'competition.yaml'}: id {facts.id!r} differs from the folder's name")
         return cls(folder=folder, facts=facts)
@@ -148,7 +121,7 @@ class Competition(BaseModel):
             for path in self._files()
             if path not in unrelated and (path.suffix == ".py" or not self._of_others(path, used, other_closures))
         }
-        files |= {shown(path): path for path in used.files if not path.is_relative_to(self.folder)}
+        files |= {self._shown(path): path for path in used.files if not path.is_relative_to(self.folder)}
         return digest(part, files, used.libraries)
 
     def grader_fingerprint(self, edition: Edition) -> str:
@@ -172,6 +145,10 @@ class Competition(BaseModel):
 
     def _closure(self, part: Part) -> Closure:
         return closure(self.folder / f"{part}.py", self.folder)
+
+    def _shown(self, path: Path) -> str:
+        """The name of a file outside of the folder in a fingerprint."""
+        return shown(path)
 
     def _files(self) -> list[Path]:
         """The files of the folder that code may use."""
@@ -298,11 +275,14 @@ class Competition(BaseModel):
     def module(self, name: str) -> ModuleType:
         """The module `name`.py of the folder, for example "prepare". Raises `BadCompetition` for a syntax error."""
         try:
-            return importlib.import_module(f"{self._package()}.{name}")
+            return self._imported(name)
         except SyntaxError as error:  # its own text does not name the folder, and does not reach another process
             where = error.filename or self.folder / f"{name}.py"
             line = f", line {error.lineno}" if error.lineno else ""
             raise BadCompetition(f"{where}{line}: {error.msg}") from error
+
+    def _imported(self, name: str) -> ModuleType:
+        return importlib.import_module(f"{self._package()}.{name}")
 
     def _package(self) -> str:
         """The name under which the folder is imported as a package. The first call creates the package.
@@ -319,7 +299,7 @@ class Competition(BaseModel):
             package.__path__ = [folder]
             package.__spec__ = ModuleSpec(name, loader=None, is_package=True)
             package.__spec__.submodule_search_locations = package.__path__
-            sys.path_importer_cache[folder] = FileFinder(folder, (_FromSource, [".py"]))
+            sys.path_importer_cache[folder] = FileFinder(folder, (FromSource, [".py"]))
             sys.modules.setdefault(name, package)
         return name
 
@@ -337,6 +317,27 @@ class Competition(BaseModel):
     def _check_edition(self, edition: str) -> None:
         if edition not in EDITIONS:
             raise UserError(f"unknown edition {edition!r}; editions are {', '.join(EDITIONS)}")
+
+
+def facts_in(path: Path, facts_of: Callable[[Any], CompetitionFacts]) -> CompetitionFacts:
+    """The facts that `facts_of` makes of the content of a YAML file. Raises `BadCompetition` naming what is invalid."""
+    import yaml
+
+    try:
+        # The C loader is ten times faster, but not part of every build of PyYAML.
+        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+        text = read_text(path)
+        return facts_of(yaml.load(text, Loader=loader))  # noqa: S506
+    except yaml.YAMLError as error:
+        raise BadCompetition(f"{path} is {invalid_yaml(error)}{typed_wrong(text)}") from error
+    except ValidationError as error:
+        raise BadCompetition(f"{path}: {explained(error)}") from error
+    except RecursionError as error:
+        raise BadCompetition(f"{path} is nested too deeply") from error
+    except UserError as error:  # no text
+        raise BadCompetition(str(error)) from error
+    except (ValueError, TypeError) as error:  # a date that does not exist
+        raise BadCompetition(f"{path} is not valid: {one_line(error)}") from error
 
 
 @lru_cache(maxsize=1024)

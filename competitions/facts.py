@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 from common import months
 from competitions.editions import Edition
 
-Complexity = Literal["low", "medium", "high", "dev", "demo"]
+Complexity = Literal["low", "medium", "high", "dev", "demo", "unknown"]
 Category = Literal[
     "Audio Classification",
     "Forecasting",
@@ -28,6 +28,7 @@ Category = Literal[
     "Text Classification",
     "Training LLMs",
     "Video",
+    "unknown",
 ]
 Direction = Literal["higher", "lower"]
 # Properties of a competition that `mlebench check` reports as mistakes unless competition.yaml declares them:
@@ -227,7 +228,7 @@ class CompetitionFacts(_Facts):
     id: str = Field(pattern=ID_PATTERN, description="Kaggle's slug; also the folder's name.")
     name: str = Field(description="Title.")
     category: Category = Field(description="Kind of problem.")
-    complexity: Complexity = Field(description="Complexity split of the paper, or 'dev' / 'demo'.")
+    complexity: Complexity = Field(description="Complexity split of the paper, or 'dev' / 'demo'; 'unknown': none.")
     ended: str | None = Field(
         default=None,
         pattern=months.PATTERN,

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import hashlib
+import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -20,11 +21,13 @@ from pathlib import Path
 from common.syntax import parse
 
 ROOT = Path(__file__).parents[1]
-_PACKAGES = ("common", "competitions", "grading", "storage", "sandbox", "tasks", "flows", "mlebench")
+_PACKAGES = ("common", "competitions", "grading", "storage", "sandbox", "tasks", "flows")
+# Of the package for other programs, what folders in the published format import and what decides bytes or scores.
+_HELPERS = ("mlebench.utils", "mlebench.metrics", "mlebench.competitions")
 # Libraries whose import name is not the name of their distribution.
 _DISTRIBUTIONS = {"sklearn": "scikit-learn", "PIL": "pillow", "yaml": "PyYAML", "cv2": "opencv-python"}
 # Libraries that move, inflate, hash or validate bytes: every version of them creates the same files.
-_NEUTRAL_LIBRARIES = {"isal", "blake3", "fsspec", "s3fs", "pydantic", "yaml"}
+_NEUTRAL_LIBRARIES = {"mlebench", "isal", "blake3", "fsspec", "s3fs", "pydantic", "yaml"}
 _DEPENDENCIES = {"pandas": {"numpy"}, "pyarrow": {"numpy"}, "scipy": {"numpy"}, "sklearn": {"numpy", "scipy"}}
 
 
@@ -57,12 +60,13 @@ class Closure:
         return any(text.encode() in source(path).text for path in self.files)
 
 
-def closure(path: Path, folder: Path | None = None) -> Closure:
+def closure(path: Path, folder: Path | None = None, beside: Path | None = None) -> Closure:
     """The files that the module at `path` uses, directly or indirectly, and the libraries that these import.
 
     Args:
         path: the module. A file that does not parse has no imports; importing it reports the syntax error.
         folder: the competition's folder, for a module of it, in which relative imports are looked up.
+        beside: the directory of folders in the published format, whose modules import each other, too.
     """
     files: set[Path] = set()
     libraries: set[str] = set()
@@ -75,12 +79,31 @@ def closure(path: Path, folder: Path | None = None) -> Closure:
         own_folder = folder if folder is not None and file.is_relative_to(folder) else None
         imports = source(file).imports
         for name in imports.absolute:
-            if name.partition(".")[0] in _PACKAGES:
+            if name.partition(".")[0] in _PACKAGES or name.startswith(_HELPERS):
                 pending += _module_files(name)
         libraries |= libraries_of(file)
         for level, name in imports.relative:
             pending += _relative_files(file, level, name, own_folder or ROOT)
+        if beside is not None and file.is_relative_to(beside):
+            pending += _files_beside(file, beside)
     return Closure(frozenset(files), frozenset(libraries))
+
+
+_PUBLISHED_NAME = re.compile(rb"\bmlebench\.competitions\.([\w.-]+)")
+
+
+def _files_beside(file: Path, beside: Path) -> list[Path]:
+    """The files in the directory `beside` that a file in the published format may import.
+
+    Ids have dashes, so their modules are imported by name: every text that is such a name counts. Names without a
+    package are found in the file's own folder, by programs that add it to Python's path.
+    """
+    imports = source(file).imports
+    names = [name.decode().strip(".") for name in _PUBLISHED_NAME.findall(source(file).text)]
+    names += [name.partition("competitions.")[2] for name in imports.absolute if name.startswith("mlebench.competi")]
+    files = [path for name in names if name for path in _relative_files(beside / "x.py", 1, name, beside)]
+    files += [path for level, name in imports.relative for path in _relative_files(file, level, name, beside)]
+    return files + [file.parent / f"{name.partition('.')[0]}.py" for name in imports.absolute]
 
 
 def libraries_of(path: Path) -> set[str]:

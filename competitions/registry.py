@@ -12,6 +12,7 @@ from pathlib import Path
 from common.errors import UsageError, UserError, close_matches
 from competitions.competition import Competition
 from competitions.errors import BadCompetition, UnknownCompetition, UnknownSplit
+from competitions.published_format import PublishedCompetition
 
 CATALOG = Path(__file__).parent / "catalog"
 SPLITS = ("low", "lite", "medium", "high", "all", "dev", "demo", "systemcard")
@@ -48,10 +49,18 @@ def _found() -> tuple[dict[str, Path], dict[str, Path]]:
         if not directory.is_dir():
             _warn(f"MLEBENCH_COMPETITIONS names {directory}, which is not a directory")
             continue
+        copies = 0
         for path in sorted(directory.iterdir()):
-            if _is_one(path) and by_id.setdefault(path.name, path) != path:
-                second_folders[path.name] = path
-                _warn(_exists_twice(path.name, by_id[path.name], path))
+            if not _is_one(path) or by_id.setdefault(path.name, path) == path:
+                continue
+            if by_id[path.name].parent == CATALOG and not (path / "competition.yaml").is_file():
+                copies += 1  # of a clone of the published benchmark, which has all of its competitions
+                continue
+            second_folders[path.name] = path
+            _warn(_exists_twice(path.name, by_id[path.name], path))
+        if copies:
+            are = "competition of the catalog is" if copies == 1 else "competitions of the catalog are"
+            _warn(f"{directory}: {copies} {are} used instead of the folders in the published format that lie there")
     return by_id, second_folders
 
 
@@ -60,7 +69,11 @@ _MAX_ID_CHARACTERS = 200
 
 
 def _is_one(folder: Path) -> bool:
-    return (folder / "competition.yaml").is_file()
+    """Whether this is a competition's folder, in our format or in the published one."""
+    if (folder / "competition.yaml").is_file():
+        return True
+    # Other programs have a config.yaml in their folders, too.
+    return (folder / "config.yaml").is_file() and any((folder / name).is_file() for name in ("grade.py", "prepare.py"))
 
 
 def _exists_twice(name: str, first: Path, second: Path) -> str:
@@ -72,9 +85,14 @@ def _warn(text: str) -> None:
     logging.getLogger("mlebench.registry").warning("%s", text)
 
 
-@lru_cache(maxsize=256)
-def _load(folder: Path) -> Competition:
+def load(folder: Path) -> Competition:
+    """The competition in a folder, in our format or in the published one. Raises `BadCompetition`."""
+    if (folder / "config.yaml").is_file() and not (folder / "competition.yaml").is_file():
+        return PublishedCompetition.load(folder)
     return Competition.load(folder)
+
+
+_load = lru_cache(maxsize=256)(load)
 
 
 def reread() -> None:

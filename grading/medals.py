@@ -1,30 +1,23 @@
-"""Medals: the leaderboard places that earn them, the scores of these places, and the medal and reward for a score."""
+"""Medals: the scores that earn them, and the medal and reward for a score."""
 
 from __future__ import annotations
 
 import math
-import statistics
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from competitions.leaderboard import leaderboard_of, medal_places
+
 if TYPE_CHECKING:
     from competitions.facts import CompetitionFacts
+    from competitions.facts import Leaderboard as LeaderboardFacts
 
 Medal = Literal["gold", "silver", "bronze"]
 Leaderboard = Literal["stored", "refreshed"]
 
 STORED: Leaderboard = "stored"
-
-
-@dataclass(frozen=True)
-class MedalPlaces:
-    """The last place (1 = winner) that still earns each medal."""
-
-    gold: int
-    silver: int
-    bronze: int
 
 
 @dataclass(frozen=True)
@@ -46,37 +39,7 @@ class Thresholds:
     @classmethod
     def of(cls, facts: CompetitionFacts) -> Thresholds:
         """The thresholds in competition.yaml."""
-        board = facts.leaderboard
-        return cls(
-            gold=board.gold,
-            silver=board.silver,
-            bronze=board.bronze,
-            median=board.median,
-            teams=board.teams,
-            lower_is_better=facts.metric.direction == "lower",
-            human=board.human,
-        )
-
-
-def medal_places(teams: int) -> MedalPlaces:
-    """The last medal places among `teams` ranked teams, by Kaggle's progression rules.
-
-    Fewer than 100 teams: top 10 / 20 / 40 %. 100-249: place 10, top 20 / 40 %. 250-999: place 10 + 0.2 % of the teams,
-    places 50 and 100. From 1,000: place 10 + 0.2 %, top 5 / 10 %. Fractions round down, but never below place 1.
-    Raises ValueError without teams. Source: https://www.kaggle.com/progression (competition medals).
-    """
-    if teams < 1:
-        raise ValueError(f"a leaderboard has at least one team, got {teams}")
-    # Integer arithmetic, so that places do not depend on the rounding of 0.1 * teams.
-    if teams < 100:
-        gold, silver, bronze = teams // 10, teams // 5, 2 * teams // 5
-    elif teams < 250:
-        gold, silver, bronze = 10, teams // 5, 2 * teams // 5
-    elif teams < 1000:
-        gold, silver, bronze = 10 + teams // 500, 50, 100
-    else:
-        gold, silver, bronze = 10 + teams // 500, teams // 20, teams // 10
-    return MedalPlaces(max(1, gold), max(1, silver), max(1, bronze))
+        return _thresholds(facts.leaderboard, facts.metric.direction == "lower")
 
 
 def thresholds_from_leaderboard(scores: Sequence[float], lower_is_better: bool, human: bool = True) -> Thresholds:
@@ -84,18 +47,18 @@ def thresholds_from_leaderboard(scores: Sequence[float], lower_is_better: bool, 
 
     Raises ValueError for an empty leaderboard or a score that is not a number (it has no rank).
     """
-    if any(math.isnan(score) for score in scores):
-        raise ValueError("a leaderboard score that is not a number cannot be ranked")
-    places = medal_places(len(scores))
-    ranked = sorted(scores, reverse=not lower_is_better)
+    return _thresholds(leaderboard_of(scores, lower_is_better, human), lower_is_better)
+
+
+def _thresholds(board: LeaderboardFacts, lower_is_better: bool) -> Thresholds:
     return Thresholds(
-        gold=ranked[places.gold - 1],
-        silver=ranked[places.silver - 1],
-        bronze=ranked[places.bronze - 1],
-        median=statistics.median(ranked),
-        teams=len(ranked),
+        gold=board.gold,
+        silver=board.silver,
+        bronze=board.bronze,
+        median=board.median,
+        teams=board.teams,
         lower_is_better=lower_is_better,
-        human=human,
+        human=board.human,
     )
 
 

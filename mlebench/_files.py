@@ -78,7 +78,7 @@ def leaderboard_of(ours: CatalogCompetition) -> pd.DataFrame:
     """
     import pandas as pd
 
-    from grading.medals import medal_places
+    from competitions.leaderboard import medal_places
 
     board = ours.facts.leaderboard
     places = medal_places(board.teams)

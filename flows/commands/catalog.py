@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import click
 
 from common.errors import UserError
@@ -21,7 +19,7 @@ _FIELDS = {"id", "name", "complexity", "category", "metric", "source", "availabi
 @takes_json
 def command(selection: Selection) -> None:
     """List competitions with their split, category and metric, and why not everybody can download them."""
-    ids = selection.ids() if selection else replace(selection, competitions=tuple(registry.list())).ids()
+    ids = selection.ids() if selection else registry.list()
     facts = []
     for name in ids:
         try:

@@ -83,7 +83,7 @@ def _show(competition_id: str, result: Result) -> bool:
     """Print the result of a check; returns whether it failed."""
     if answer({"competition_id": competition_id, **asdict(result)}):
         return result.verdict == "failed"
-    style = {"ok": "green", "failed": "red", "skipped": "yellow"}[result.verdict]
+    style = {"ok": "green", "failed": "red", "skipped": "yellow", "noted": "yellow"}[result.verdict]
     click.echo(f"  {click.style(f'{result.verdict:7}', fg=style)} {result.check:10} {result.about}")
     for problem in result.problems:
         click.echo(f"          {problem}")

@@ -28,7 +28,13 @@ def require_overwritable(ids: Iterable[str], edition: Choice) -> None:
     """Raise `UserError`, before hours of work, unless this is edition v1 and every competition.yaml can be written."""
     if edition != _EDITION:
         raise UsageError(f"the checksums in competition.yaml are those of edition {_EDITION}; leave out --edition")
-    for path in (registry.get(name).folder / "competition.yaml" for name in ids):
+    for competition in map(registry.get, ids):
+        path = competition.folder / "competition.yaml"
+        if competition.published_format:
+            raise UserError(
+                f"{competition.id} is in the published format: --overwrite-checksums writes competition.yaml, which it "
+                "does not have; write its checksums.yaml"
+            )
         if not os.access(path, os.W_OK):
             raise UserError(f"--overwrite-checksums: {path} cannot be written")
 

@@ -11,6 +11,7 @@ import click
 import competitions
 from common.errors import UsageError, UserError
 from common.settings import get_settings
+from common.units import counted
 from competitions import registry
 from competitions.facts import ID_PATTERN
 from flows.commands.options import create_folder
@@ -26,8 +27,18 @@ TEMPLATE = Path(competitions.__file__).parent / "template"
     default=Path(),
     help="Directory for the competition's folder. Default: the current one.",
 )
-def command(competition_id: str, into: Path) -> None:
-    """Create a competition of your own: a folder ID with a small working competition for you to change."""
+@click.option(
+    "--from-published",
+    "published",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Make it of this folder in the format of the published benchmark (config.yaml, prepare.py, grade.py).",
+)
+def command(competition_id: str, into: Path, published: Path | None) -> None:
+    """Create a competition of your own: a folder ID with a small working competition for you to change.
+
+    With --from-published, it is made of a folder in the published format. What cannot be done by rule is marked with
+    CHECK, which `mlebench check` refuses.
+    """
     if not re.fullmatch(ID_PATTERN, competition_id):
         raise UsageError(f"{competition_id!r} is not an id: use letters, digits and dashes, as in my-competition")
     folder = into.expanduser().resolve() / competition_id
@@ -36,6 +47,16 @@ def command(competition_id: str, into: Path) -> None:
         raise UserError(f"competition {competition_id!r} already exists: {existing_folder}")
     if folder.exists():
         raise UserError(f"{folder} exists already; choose another id, or another directory with --into")
+    if published is not None:
+        from flows.commands.from_published import convert
+
+        marked = convert(published, folder)
+        click.echo(f"Created {folder}. {counted(len(marked), 'place')} marked with CHECK, for you to decide:")
+        for place in marked:
+            click.echo(f"  {place}")
+        _show_variable(folder)
+        click.echo(f"Then: mlebench check {competition_id} --raw-dir DIR")
+        return
     create_folder(TEMPLATE, folder, ["__pycache__"])
     title = competition_id.replace("-", " ").capitalize()
     for name in ("competition.yaml", "description.md"):
@@ -43,10 +64,15 @@ def command(competition_id: str, into: Path) -> None:
         text = text.replace("my-competition", competition_id).replace("My competition", title)
         (folder / name).write_text(text, "utf-8")
     click.echo(f"Created {folder}. It works as it is; next:")
-    competition_dirs = [str(directory) for directory in get_settings().competitions]
-    if not any(Path(directory).expanduser().resolve() == folder.parent for directory in competition_dirs):
-        click.echo(f"  export MLEBENCH_COMPETITIONS={os.pathsep.join([*competition_dirs, str(folder.parent)])}")
+    _show_variable(folder)
     click.echo(f"  mlebench check {competition_id}")
     click.echo(f"  mlebench run -c {competition_id} --agent baseline")
     click.echo("Then change bundle.py (or take a download with --raw-dir), prepare.py, grade.py, description.md and")
     click.echo("competition.yaml, and check again.")
+
+
+def _show_variable(folder: Path) -> None:
+    """Print how to set the variable, unless it has the folder's directory."""
+    competition_dirs = [str(directory) for directory in get_settings().competitions]
+    if not any(Path(directory).expanduser().resolve() == folder.parent for directory in competition_dirs):
+        click.echo(f"  export MLEBENCH_COMPETITIONS={os.pathsep.join([*competition_dirs, str(folder.parent)])}")

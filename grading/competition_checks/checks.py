@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import math
 import random
+import re
 import tempfile
 import zipfile
 import zlib
@@ -17,13 +18,19 @@ from grading.competition_checks.csvfile import table, to_csv
 from grading.competition_checks.description import example_problems, leftovers, metric_problems, sections
 from grading.competition_checks.subject import MAX_SAMPLE_BYTES, Skipped, Subject
 
+_MARK = re.compile(r"(?:#|<!--) CHECK: ")
+
 
 def facts(subject: Subject) -> list[str]:
-    """Files with a role exist. The description has its sections and names every public top-level file."""
+    """Files with a role exist. The description has its sections and names every public top-level file.
+
+    No place is left that `mlebench new --from-published` has marked.
+    """
     roles = ("answers", "sample_submission", "gold_submission")
-    problems = [
-        f"{role} {subject.file(role).name} was not prepared" for role in roles if not subject.file(role).is_file()
-    ]
+    problems = [f"{role} {path.name} was not prepared" for role in roles if not (path := subject.path(role)).is_file()]
+    problems += _marked_places(subject.competition.folder)
+    if subject.competition.published_format:
+        return problems
     text = subject.competition.describe(subject.edition)
     public = subject.manifest.loc[subject.manifest["part"] == "public", "path"]
     unnamed = sorted({path.split("/")[0] for path in public} - {"description.md"})
@@ -105,7 +112,7 @@ def secrecy(subject: Subject) -> list[str]:
     sample = subject.file("sample_submission").name
     duplicates = duplicates[duplicates["path"] != sample]  # the file may be private if the public copy is in an archive
     problems = [f"private/{row.path} is public/{row.path_public} as well" for row in duplicates.itertuples()]
-    roles = {path: zlib.crc32(path.read_bytes()) for path in map(subject.file, ("answers", "gold_submission"))}
+    roles = {path: zlib.crc32(path.read_bytes()) for path in map(subject.path, ("answers", "gold_submission"))}
     for name in parts["public"]["path"]:
         if name.endswith(".zip"):
             with zipfile.ZipFile(subject.prepared / "public" / name) as archive:
@@ -148,6 +155,16 @@ def validity(subject: Subject) -> list[str]:
     if subject.hostile_outcomes.raises and not subject.hostile_outcomes.validity:
         raise Skipped("not known while submissions raise exceptions")
     return subject.hostile_outcomes.validity
+
+
+def _marked_places(folder: Path) -> list[str]:
+    return [
+        f"{path.relative_to(folder)}, line {number}: {line.partition('CHECK: ')[2].removesuffix(' -->')}"
+        for path in sorted(folder.rglob("*"))
+        if path.suffix in (".py", ".yaml", ".md") and path.is_file()
+        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1)
+        if _MARK.search(line)
+    ]
 
 
 def _require_small_sample(subject: Subject) -> None:

@@ -7,6 +7,7 @@ something about the answers each time. Each submission is read once for the two 
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import re
 import tempfile
@@ -72,11 +73,18 @@ class Subject:
         """The parsed answers."""
         return self.competition.answers(self.prepared)
 
+    def path(self, role: str) -> Path:
+        """The path of the file that the facts name for a role: answers, sample_submission or gold_submission."""
+        path: Path = self.prepared / getattr(self.competition.facts.files, role)
+        return path
+
     def file(self, role: str) -> Path:
-        """The path of the file with a role: answers, sample_submission or gold_submission."""
+        """The path of the table with a role. Raises `Skipped` if it is no table."""
+        if (path := self.path(role)).suffix == ".jsonl":
+            raise Skipped(f"there is no {role.replace('_', ' ')} as a table: {path.name} has JSON lines")
         if role == "gold_submission" and self.edition != "v1" and self.competition.facts.submission:
             return self._plain_gold
-        return self.prepared / getattr(self.competition.facts.files, role)
+        return path
 
     @cached_property
     def _plain_gold(self) -> Path:
@@ -126,7 +134,9 @@ class _Response:
 def _grade_hostile(subject: Subject) -> HostileOutcomes:
     """Grade every hostile submission, and check it with other answers to the same rows."""
     competition, edition, answers = subject.competition, subject.edition, subject.answers
-    sample, gold = (subject.file(role).read_bytes() for role in ("sample_submission", "gold_submission"))
+    sample = gold = subject.file("sample_submission").read_bytes()
+    with contextlib.suppress(Skipped):
+        gold = subject.file("gold_submission").read_bytes()
     # Words of the description, such as the names of classes, are no secret.
     public_text = sample.decode() + competition.describe(edition)
     secrets = set(_SECRET.findall(gold.decode())) - set(_SECRET.findall(public_text))
@@ -142,6 +152,8 @@ def _grade_hostile(subject: Subject) -> HostileOutcomes:
         )
 
     try:
+        if not hasattr(answers, "columns"):
+            raise Skipped("answers that are no table cannot be replaced by others")
         other_answers = dict(replaced_answers(answers, *table(sample), competition.facts.public_answers))
     except Exception as error:  # the check of validity raises it
         outcomes.failure = error
@@ -206,7 +218,7 @@ def _scores(subject: Subject) -> dict[str, str]:
     for role in ("gold_submission", "sample_submission"):
         try:
             scores[role.replace("_", " ")] = repr(subject.score(subject.file(role)))
-        except Exception as error:  # other checks report it
+        except Exception as error:  # other checks report it, if it is an error
             scores[role.replace("_", " ")] = f"no score ({type(error).__name__})"
     return scores
 

@@ -17,7 +17,7 @@ from markupsafe import Markup
 
 from common import plain_json
 from common.units import counted
-from grading.medals import medal_places
+from competitions.leaderboard import medal_places
 from grading.page.attempts import money
 from grading.page.format import duration, percent
 from grading.page.order import first_split, full_size, splits_of

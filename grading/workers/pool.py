@@ -31,24 +31,12 @@ if TYPE_CHECKING:
 _MAX_RESTARTS = 2  # of the process with the answers, which never reads submissions, so they cannot be why it ended
 _MAX_ERROR_BYTES = 4000  # of its output, of which the end is shown
 _MAX_DRAWN = 4  # submissions for each worker that are drawn and not returned yet
-# Where programs and libraries are, the language and time zone of texts, and the directory for temporary files.
-_PASSED_VARIABLES = ("PATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR")
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 
 
 def grading_environment(own: Mapping[str, str]) -> dict[str, str]:
-    """The environment of the process with the answers, made from that of this process.
-
-    Submissions are hostile input, so the process gets no secrets of the operator: no key of a store, a provider or the
-    evidence.
-    """
-    return {
-        **{name: own[name] for name in _PASSED_VARIABLES if name in own},
-        **dict.fromkeys(_THREADS, "1"),  # forking is not safe with threads
-        # A grader that is edited twice in a second, to the same length, would be read from the cache of the first.
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "PYTHONPATH": starting.search_path(own),
-    }
+    """The environment of the process with the answers, made from that of this process: submissions are hostile."""
+    return {**starting.without_secrets(own), **dict.fromkeys(_THREADS, "1")}  # forking is not safe with threads
 
 
 @dataclass

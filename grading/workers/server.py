@@ -23,7 +23,7 @@ from typing import Any
 
 from common import plain_json
 from common.concurrency import end_threads
-from competitions.competition import Competition
+from competitions import registry
 from grading.workers.endings import Phase, further_ended, grader_error, was_killed, worker_ended
 from grading.workers.limits import Bounds, resident_bytes
 from grading.workers.worker import serve
@@ -61,7 +61,7 @@ class Server:
     """Grades up to `workers` submissions at a time, each in a process that shares the answers' memory."""
 
     def __init__(self, spec: dict[str, Any], requests: int, replies: int) -> None:
-        self.competition = Competition.load(Path(spec["folder"]))
+        self.competition = registry.load(Path(spec["folder"]))
         self.max_workers = spec["workers"]
         self.edition, self.bounds = spec["edition"], Bounds(**spec["bounds"])
         self.validating = bool(spec["validating"])

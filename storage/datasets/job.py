@@ -158,7 +158,7 @@ class Job:
 
 def load_competition(job: Job) -> Preparable:
     """Load the competition of a job from its folder, or from the registry by its id."""
-    competition = Competition.load(Path(job.folder)) if job.folder else registry.get(job.competition_id)
+    competition = registry.load(Path(job.folder)) if job.folder else registry.get(job.competition_id)
     if job.code and _loaded_code(competition) != job.code:
         raise UserError(
             f"a process on {socket.gethostname()} has imported other code of {competition.id} than there is now; "

@@ -23,6 +23,7 @@ def apply_settings() -> None:
     - the options of S3, because fsspec has one set of defaults per process, which `pandas.read_parquet(url)` also uses;
     - how long is waited for servers that do not answer, with variables of Prefect for its own clients;
     - the directories of further competitions, because competitions are looked up by id in many places;
+    - the limits on code of competitions that writes files, which runs far below the code that reads settings;
     - Prefect's home, where the user has none that can be written.
 
     Raises `UserError` for settings that are not valid.
@@ -30,6 +31,7 @@ def apply_settings() -> None:
     from common import patience
     from common.settings import get_settings
     from competitions import registry
+    from competitions.preparing import limits
     from storage.remote import S3Options, configure
 
     settings = get_settings()
@@ -42,6 +44,7 @@ def apply_settings() -> None:
         )
     )
     registry.extend(settings.competitions)
+    limits.configure(settings.prepare_time_limit, settings.scratch)
     if os.environ.get("PREFECT_API_URL") and (seconds := patience.request_timeout(PREFECT_SECONDS)) < PREFECT_SECONDS:
         os.environ.setdefault("PREFECT_API_REQUEST_TIMEOUT", str(seconds))
         os.environ.setdefault("PREFECT_CLIENT_MAX_RETRIES", "1")

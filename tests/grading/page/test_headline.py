@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from grading.medals import medal_places
+from competitions.leaderboard import medal_places
 from grading.page.charts import spread
 from grading.page.headline import published_agents
 from grading.statistics.series import BENCHMARK_SPLITS

@@ -1,0 +1,69 @@
+"""Import the code of folders in the published format, whose modules are called `mlebench.competitions.<id>.<name>`.
+
+The directory of such folders becomes a part of our package `mlebench.competitions`, so that their absolute, relative
+and computed imports (ids have dashes) work as in a clone of the published repository. A module of the directory itself,
+such as a `utils.py` with more functions than ours, comes before ours. In a clone, modules of its package `mlebench`
+that ours does not have are found as well.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+import sys
+from importlib.machinery import FileFinder
+from pathlib import Path
+from types import ModuleType
+from typing import NamedTuple
+
+from competitions.errors import BadCompetition
+from competitions.from_source import FromSource
+
+PACKAGE = "mlebench.competitions"
+_REFERENCE = re.compile(r"(?:file:(?P<path>.+)|(?P<module>[\w.-]+)):(?P<function>\w+)")
+
+
+class Entry(NamedTuple):
+    """A function that a `config.yaml` names, with its module's name and file."""
+
+    module: str
+    function: str
+    file: Path
+
+
+def entry(folder: Path, reference: str, field: str) -> Entry:
+    """The function of `module.path:function` or `file:PATH:function`, found without importing anything.
+
+    Raises `BadCompetition` for a reference of another form, and for a file that is not below the folder's directory.
+    """
+    if (match := _REFERENCE.fullmatch(reference)) is None:
+        raise BadCompetition(f"{folder / 'config.yaml'}: {field}: {reference!r} is not of the form module:function")
+    directory = folder.parent
+    *packages, name = (match["module"] or "").removeprefix(f"{PACKAGE}.").split(".")
+    named = folder / match["path"] if match["path"] else directory.joinpath(*packages, f"{name}.py")
+    path = Path(os.path.abspath(named))  # noqa: PTH100  # a folder may be a link to elsewhere
+    if not path.is_file() or not path.is_relative_to(directory):
+        raise BadCompetition(
+            f"{folder / 'config.yaml'}: {field}: {reference!r} names no module in {directory}, such as "
+            f"{PACKAGE}.{folder.name}.{'prepare:prepare' if field == 'preparer' else 'grade:grade'}"
+        )
+    parts = path.relative_to(directory).with_suffix("").parts
+    return Entry(".".join((PACKAGE, *parts)), match["function"], path)
+
+
+def imported(folder: Path, module: str) -> ModuleType:
+    """Import a module of a folder. Modules of other directories are forgotten, because they may have the same names."""
+    package = importlib.import_module(PACKAGE)
+    assert package.__file__ is not None
+    directory, own = folder.parent, Path(package.__file__).parent
+    if list(package.__path__) != [str(directory), str(own)]:
+        for name in [name for name in sys.modules if name.startswith(f"{PACKAGE}.")]:
+            del sys.modules[name]
+        package.__path__ = [str(directory), str(own)]
+        top = sys.modules[PACKAGE.partition(".")[0]]
+        clone = [str(directory.parent)] if directory.parts[-2:] == tuple(PACKAGE.split(".")) else []
+        top.__path__ = [str(own.parent), *clone]
+    for path in map(str, (directory, folder)):
+        sys.path_importer_cache[path] = FileFinder(path, (FromSource, [".py"]))
+    return importlib.import_module(module)

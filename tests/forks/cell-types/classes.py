@@ -1,0 +1,1 @@
+CLASSES = ["alpha", "beta", "delta"]
