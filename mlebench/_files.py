@@ -5,10 +5,11 @@ from __future__ import annotations
 import atexit
 import os
 import secrets
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from mlebench._catalog import competition
@@ -112,11 +113,16 @@ def _checksums_of(ours: CatalogCompetition) -> str:
 
 
 def _written(path: Path, text: str) -> Path:
-    """Write a file in its place; in the user's cache if nothing can be written there."""
-    try:
-        return replaced(path, text)
-    except OSError:
-        return replaced(CACHE / "competitions" / path.parent.name / path.name, text)
+    """Write a file in its place; where nothing can be written, in the user's cache, or else until this process ends."""
+    for folder in (path.parent, CACHE / "competitions" / path.parent.name):
+        with suppress(OSError):
+            return replaced(folder / path.name, text)
+    return replaced(_temporary() / path.parent.name / path.name, text)
+
+
+@cache
+def _temporary() -> Path:
+    return Path(_copies().enter_context(TemporaryDirectory(prefix="mlebench-")))
 
 
 def replaced(path: Path, text: str) -> Path:

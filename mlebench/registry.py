@@ -21,7 +21,7 @@ _URL = re.compile(r"(?P<scheme>[a-z][a-z0-9+.-]+):/+(?P<path>.*)")
 _OF_A_STORE = ("store.json", "prepared/v1")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Competition:
     """A competition, and the paths of its files. Can be pickled, and changed with `dataclasses.replace`.
 
@@ -68,6 +68,16 @@ class Competition:
         if name in _MADE_WHEN_READ and not value.exists():
             return existing(super().__getattribute__("id"), super().__getattribute__("store"), name, value)
         return value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Competition) and vars(self) == vars(other)
+
+    def __hash__(self) -> int:
+        return hash((self.id, self.store, self.raw_dir))
+
+    def __repr__(self) -> str:
+        """The id and where it is: other fields are long, or would be fetched."""
+        return f"Competition(id={self.id!r}, raw_dir={self.raw_dir!r}, store={self.store!r})"
 
     @staticmethod
     def from_dict(data: Mapping[str, Any]) -> Competition:

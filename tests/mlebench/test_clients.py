@@ -277,15 +277,3 @@ def test_a_dataset_is_prepared_in_a_running_event_loop(tmp_path: Path) -> None:
     asyncio.run(main())
     assert is_dataset_prepared(competition)
     assert grade_csv(competition.gold_submission, competition).any_medal
-
-
-def test_a_competition_prepares_itself(prepared: PreparedCompetitions, tmp_path: Path) -> None:
-    subject = prepared[OTHER]
-    shutil.unpack_archive(subject.raw, tmp_path / "raw")
-    public, private = tmp_path / "public", tmp_path / "private"
-    registry.get_competition(OTHER).prepare_fn(raw=tmp_path / "raw", public=public, private=private)
-    for folder in (public, private):
-        files = sorted(path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
-        reference = subject.path / folder.name
-        assert files == sorted(path.relative_to(reference) for path in reference.rglob("*") if path.is_file())
-        assert all((folder / path).read_bytes() == (reference / path).read_bytes() for path in files)

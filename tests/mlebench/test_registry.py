@@ -56,6 +56,7 @@ def test_competitions_of_a_user_are_found(tmp_path: Path, monkeypatch: pytest.Mo
     get_settings.cache_clear()
     assert registry.get_competition("my-digits").id == "my-digits"
     assert "my-digits" in registry.list_competition_ids()
+    get_settings.cache_clear()  # of this variable
 
 
 def test_another_data_directory_is_another_registry(tmp_path: Path) -> None:
@@ -107,6 +108,14 @@ class TestCompetition:
         (tmp_path / "data").write_text("a file where a folder would have to be")
         path = Registry(tmp_path / "data").get_competition(ID).leaderboard
         assert path.is_relative_to(tmp_path / "cache")
+        assert path.read_text().startswith("rank,score,source")
+
+    def test_where_nothing_can_be_written_it_lasts_as_long_as_the_process(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        (tmp_path / "file").touch()
+        monkeypatch.setattr("mlebench._files.CACHE", tmp_path / "file")
+        path = Registry(tmp_path / "file").get_competition(ID).leaderboard
         assert path.read_text().startswith("rank,score,source")
 
     def test_its_function_prepares_the_published_files(
@@ -186,6 +195,8 @@ class TestStores:
         put_dataset(AnyStore(f"{s3.url}/store"), "digits")
         competition = Registry(f"{s3.url}/store").get_competition("digits")
         assert is_dataset_prepared(competition)
+        assert len({competition, Registry(f"{s3.url}/store").get_competition("digits")}) == 1
+        assert repr(competition).startswith("Competition(id='digits'")
         cache = get_settings().scratch / "cache"
         assert not cache.exists() or not list(cache.rglob("test.csv")), "to ask fetches nothing"
         assert competition.answers.read_text().startswith("id,")
