@@ -16,8 +16,8 @@ def grid() -> list[Markup]:
     return [_RULE.format(WIDTH, HEIGHT * step / 4) for step in range(5)]
 
 
-def chart(parts: Sequence[Markup], label: str, name: str) -> Markup:
+def chart(parts: Sequence[Markup], label: str, name: str, width: float = WIDTH, height: float = HEIGHT) -> Markup:
     """An SVG element of class `name` with `parts` in it; `label` is read to users of screen readers."""
     return Markup(
         '<svg class="{}" viewBox="0 0 {:.0f} {:.0f}" preserveAspectRatio="none" role="img" aria-label="{}">{}</svg>'
-    ).format(name, WIDTH, HEIGHT, escape(label), Markup("").join(parts))
+    ).format(name, width, height, escape(label), Markup("").join(parts))

@@ -89,6 +89,18 @@ if (runs && runs.dataset.root) {
   }
 }
 
+// In the card of a competition, the lines of the agent that is pointed at stand out.
+for (const table of all(".seeds")) {
+  const lines = all(".timed [data-line]", table.parentElement);
+  if (!lines.length) continue;
+  const show = (row) => {
+    const name = row && row.cells[0].textContent;
+    for (const line of lines) line.classList.toggle("faint", !!row && line.dataset.line !== name);
+  };
+  table.addEventListener("pointerover", (event) => show(event.target.closest("tr")));
+  table.addEventListener("pointerleave", () => show(null));
+}
+
 // What is chosen: the split of the first figure, whether published agents are shown, and the filters. It is in the
 // address, so that a link shows the same.
 const ranking = document.querySelector("table.headline");

@@ -46,10 +46,9 @@ def render_page(results: Results, title: str = TITLE, generated_at: datetime | N
     """
     view = results.view
     aggregate, chosen = results.aggregate(), results.chosen
-    own_snapshots = timeline.by_competition(chosen.snapshots)
+    snapshots = timeline.snapshots_of(view, chosen.snapshots)
     apart = sections.apart(view, results, aggregate)
     beaten, leaky = sections.percentiles(view, results), set().union(*results.leaking.values())
-    series_of_run = {(r.series.run_group, r.run_id, r.series.edition): r.series for r in view.results}
     costs = attempts.cost_tables(view, chosen)
     told = {
         "sizes": results.split_sizes,
@@ -107,7 +106,7 @@ def render_page(results: Results, title: str = TITLE, generated_at: datetime | N
                 c,
                 medal_strip(c, view.series, not view.lean, view.crowded),
                 score_strip(c, view.series, not view.lean),
-                None if view.crowded else timeline.score_timeline(c, own_snapshots.get(c.id), series_of_run),
+                timeline.score_timeline(c, snapshots.get(c.id, ()), not view.lean),
             )
             for c in competitions
             if c.thresholds

@@ -14,6 +14,7 @@ from grading.page.view import MANY_SERIES, CompetitionView, Result, Series
 from grading.statistics.seeds import mean
 from grading.words import KIND_GLYPHS
 
+_END = Markup('<text class="axis" x="{}%" y="{:.0f}" text-anchor="{}">{}</text>')
 _DOT = 1.7  # percent within which two marks overlap
 
 
@@ -97,7 +98,10 @@ def score_strip(competition: CompetitionView, series: Sequence[Series], titles: 
     for lane, one in enumerate(series):
         placed = [(axis.at(r.score or 0.0), r) for r in _scored(competition, one)]
         parts += _marks(placed, top + 3 + _lane(series) * (lane + 0.5), titles)
-    return _svg(parts, bottom + 6, _summary(competition))
+    for place, anchor, end in ((0, "start", axis.worse), (100, "end", axis.better)):
+        parts.append(_END.format(place, bottom + 18, anchor, number(float(f"{end:.4g}"))))
+    parts.append(_END.format(50, bottom + 18, "middle", "score"))
+    return _svg(parts, bottom + 22, _summary(competition))
 
 
 def duration_strip(

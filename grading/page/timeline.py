@@ -12,13 +12,22 @@ import pandas as pd
 from markupsafe import Markup
 
 from common.cleaning import clean
-from grading.page.drawing import HEIGHT, WIDTH, chart
+from grading.page.drawing import chart
 from grading.page.format import duration, number, percent
 from grading.page.order import repeated_by_all
 from grading.page.results import Results
-from grading.page.scales import score_axis
+from grading.page.scales import MEDAL_SCALE, score_axis
 from grading.page.view import CompetitionView, Series, View
 from grading.statistics.series import split_order
+
+_BAND = Markup('<rect class="band {}" width="100%" y="{:.0f}" height="{:.0f}"/>')
+_LINES = Markup('<path class="line l{}" data-line="{}" d="{}"{}')
+_HEIGHT = Markup('<span style="bottom:{:.0f}%">{}</span>')
+_AXES = Markup('<div class="timed"><div class="y">{}</div>{}<div class="x">{}</div></div>')
+_WIDTH = 500
+"""Of charts, whose height is 100."""
+_APART = 13.0
+"""Percent of the height that a label needs."""
 
 
 @dataclass(frozen=True)
@@ -54,70 +63,74 @@ def time_table(view: View, results: Results) -> TimeTable | None:
     return TimeTable([duration(t) for t in times], rows)
 
 
-def by_competition(snapshots: pd.DataFrame | None) -> dict[str, pd.DataFrame]:
-    """The snapshots of each competition."""
+Snapshots = Mapping[str, Sequence[tuple[Series, str, float, float]]]
+"""By competition: series, run, seconds since its start, and score of each snapshot that has one, in order of time."""
+
+
+def snapshots_of(view: View, snapshots: pd.DataFrame | None) -> Snapshots:
+    """The snapshots of the runs in `view`. One without an edition belongs to any series of its run."""
     if snapshots is None or snapshots.empty:
         return {}
-    return {str(name): part for name, part in snapshots.groupby(snapshots["competition_id"].map(clean))}
+    runs: dict[tuple[str, str], dict[str, Series]] = {}
+    for result in view.results:
+        runs.setdefault((result.series.run_group, result.run_id), {})[result.series.edition] = result.series
+    table = snapshots[snapshots["score"].notna()].sort_values("at_seconds", kind="stable")
+    editions = table["edition"] if "edition" in table else pd.Series(None, index=table.index)
+    columns = (table[name] for name in ("competition_id", "run_group", "run_id", "at_seconds", "score"))
+    found: dict[str, list[tuple[Series, str, float, float]]] = {}
+    for name, group, run, at, score, edition in zip(*columns, editions, strict=True):
+        of_run = runs.get((clean(group), clean(run)), {})
+        series = next(iter(of_run.values()), None) if pd.isna(edition) else of_run.get(clean(edition))
+        if series is not None:
+            found.setdefault(clean(name), []).append((series, str(run), float(at), float(score)))
+    return found
 
 
 def score_timeline(
-    competition: CompetitionView, snapshots: pd.DataFrame | None, runs: Mapping[tuple[str, str, str], Series]
+    competition: CompetitionView, snapshots: Sequence[tuple[Series, str, float, float]], titles: bool = True
 ) -> Markup | None:
     """Chart of scores over time on the bands of the medals, with better scores at the top; None without snapshots.
 
-    `snapshots` are those of the competition.
-    The time axis ends at the last snapshot of any run. The caption states this time.
+    `snapshots` are those of the competition. Every series has a line for each of its runs. The time axis ends at the
+    last snapshot of any run. Lines have tooltips with `titles`.
     """
-    thresholds = competition.thresholds
-    if snapshots is None or snapshots.empty or thresholds is None:
+    limits = competition.thresholds
+    if not snapshots or limits is None:
         return None
-    own = snapshots
-    series = [_series_of(row, runs) for row in own.to_dict("records")]
-    own = own.assign(series=[-1 if each is None else each.index for each in series])
-    own = own[(own["series"] >= 0) & own["score"].notna()].sort_values("at_seconds")
-    if own.empty:
-        return None
-    axis = score_axis(thresholds, [float(score) for score in own["score"] if math.isfinite(score)])
-    end = float(own["at_seconds"].max()) or 1.0
-    edges = [0.0, *(axis.at(getattr(thresholds, name)) for name in ("median", "bronze", "silver", "gold")), 100.0]
+    axis = score_axis(limits, [score for *_, score in snapshots if math.isfinite(score)])
+    end = max(at for _, _, at, _ in snapshots) or 1.0
+    at = {name: axis.at(getattr(limits, name)) for name in MEDAL_SCALE}
+    edges = [0.0, *at.values(), 100.0]
     parts = [
-        Markup('<rect class="band {}" x="0" width="{:.0f}" y="{:.1f}" height="{:.1f}"/>').format(
-            name, WIDTH, HEIGHT * (1 - high / 100), HEIGHT * (high - low) / 100
-        )
-        for name, low, high in zip(("below", "above", "bronze", "silver", "gold"), edges[:-1], edges[1:], strict=True)
+        _BAND.format(name, 100 - high, high - low)
+        for name, (low, high) in zip(("below", "above", "bronze", "silver", "gold"), pairwise(edges), strict=True)
         if high > low
     ]
-    by_index = {each.index: each for each in runs.values()}
-    for _, history in own.groupby(["run_group", "run_id", "series"], sort=True):
-        points = [
-            (WIDTH * at / end, min(max(axis.at(score) / 100, 0.0), 1.0))
-            for at, score in zip(history["at_seconds"], history["score"], strict=True)
-        ]
-        points.append((WIDTH, points[-1][1]))
-        parts.append(_line(by_index[int(history["series"].iloc[0])], points, steps=True))
-    last = own.groupby(["run_group", "run_id", "series"])["score"].last()
-    label = f"{competition.id}: scores over time, last {', '.join(number(float(score)) for score in last)}"
-    caption = Markup('<p class="small soft timed">Score over the first {}, better is higher:</p>').format(duration(end))
-    return caption + chart(parts, label, "timeline")
+    paths: dict[Series, dict[str, list[tuple[int, int]]]] = {}
+    for series, run, seconds, score in snapshots:
+        height = 100 - min(max(axis.at(score), 0.0), 100.0)
+        paths.setdefault(series, {}).setdefault(run, []).append((round(_WIDTH * seconds / end), round(height)))
+    for series, of_series in sorted(paths.items(), key=lambda each: each[0].index):
+        path = "".join(map(_path, of_series.values()))
+        title = Markup("><title>{}</title></path>").format(series.label) if titles else Markup("/>")
+        parts.append(_LINES.format(series.shape, series.label, path, title))
+    label = f"{competition.id}: scores over the first {duration(end)}"
+    # Where two thresholds are near, the outer ones are named.
+    named: dict[str, float] = {}
+    for name in ("gold", "median", "silver", "bronze"):
+        if all(abs(at[name] - other) > _APART for other in named.values()):
+            named[name] = at[name]
+    heights = Markup("").join(_HEIGHT.format(place, f"{n} {number(getattr(limits, n))}") for n, place in named.items())
+    times = Markup("").join(Markup("<span>{}</span>").format(text) for text in ("0", duration(end / 2), duration(end)))
+    return _AXES.format(heights, chart(parts, label, "timeline", _WIDTH, 100), times)
 
 
-def _series_of(row: Mapping[Any, Any], runs: Mapping[tuple[str, str, str], Series]) -> Series | None:
-    """The series of a snapshot. Without an edition it belongs to any series of its run."""
-    run, edition = (clean(row["run_group"]), clean(row["run_id"])), row.get("edition")
-    if edition is not None and not pd.isna(edition):
-        return runs.get((*run, clean(edition)))
-    return next((series for key, series in runs.items() if key[:2] == run), None)
-
-
-def _line(series: Series, points: Sequence[tuple[float, float]], steps: bool = False) -> Markup:
-    corners = [(x, HEIGHT * (1 - y)) for x, y in points]
-    if steps:  # a score holds until the next snapshot
-        corners = [
-            corners[0],
-            *((x, y) for (_, before), (x, now) in pairwise(corners) for y in (before, now)),
-        ]
-    path = " ".join(f"{x:.1f},{y:.1f}" for x, y in corners)
-    return Markup('<polyline class="line l{}" points="{}"><title>{}</title></polyline>').format(
-        series.shape, path, series.label
-    )
+def _path(points: Sequence[tuple[int, int]]) -> str:
+    """A line of steps, because a score holds until the next snapshot, as an attribute of SVG."""
+    (x, y), *others = points
+    parts = [f"M{x} {y}"]
+    for after, height in others:
+        if height != y:
+            parts.append(f"h{after - x}v{height - y}")
+            x, y = after, height
+    return "".join(parts) + f"H{_WIDTH}"

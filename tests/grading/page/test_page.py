@@ -187,7 +187,9 @@ def test_medal_rates_over_time_are_drawn_and_told() -> None:
     text = words(html).split("Any medal over time in numbers")[-1]
     assert "Agent Split 1 h 2 h 3 h" in text
     assert "baseline Demo 0.0 25.0 75.0" in text
-    assert html.count('<polyline class="line l0"') == 2 + 4, "lines of rates and of pass@k, and one of scores a run"
+    assert html.count('<polyline class="line l0"') == 2, "lines of rates and of pass@k"
+    paths = re.findall(r'<path class="line l0" data-line="baseline" d="([^"]+)"', html)
+    assert [path.count("M") for path in paths] == [2, 2], "a line of scores for each run of both competitions"
     assert 'id="time"' not in page()
 
 
