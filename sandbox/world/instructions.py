@@ -66,7 +66,8 @@ TRUTH        The truth of the same rows, such as training rows that you have hel
 {truth}
 
 {example} is an example of TRUTH. Its values are invented: they say nothing about the test data.
-Both files have at most 1 GiB. Rows are counted from 1, without the header, in messages about a file.
+Each file has at most 1 GiB, or as much as a submission may have if that is less.
+Messages count rows from 1, without the header.
 Exit code: 0 scored, 1 a file is wrong, 2 not scored, because the service is not available or was asked too often.
 In Python: a POST of a form with the files predictions and truth to {url}/score answers {{"score": ...}}.
 """

@@ -152,9 +152,12 @@ def _join_snapshots(resumed: Resumed, own_snapshots: Path | None, target: Path, 
 
 def describe_end(run: ActiveRun, result: RunResult) -> str:
     """How a run ended, in words."""
-    validations = counted(run.services.counts()["validation_calls"], "validation")
+    counts = run.services.counts()
+    calls = counted(counts["validation_calls"], "validation")
+    if "scorer_calls" in counts:
+        calls += f", {counted(counts['scorer_calls'], 'call')} of the scorer"
     submission_note = "" if result.submission is not None else ", no submission"
-    return f"{result.status} after {result.duration_seconds:.0f} s, {validations}{submission_note}"
+    return f"{result.status} after {result.duration_seconds:.0f} s, {calls}{submission_note}"
 
 
 def _trajectory(journals: dict[str, Path], spec: RunSpec) -> dict[str, Path]:

@@ -36,6 +36,8 @@ def scorer(asked: question.Question) -> Score | None:
             right = {"classes": values == name, "probability": values == target.values.max()}.get(target.kind)
             truth[name] = values.to_numpy() if right is None else right.astype(int).to_numpy()
         question.fill_in(files, target, predicted.reset_index(drop=True))
+        if target.kind == "classes":  # most metrics of classes want the chances of a row to sum to 1
+            files[target.columns] = files[target.columns].div(files[target.columns].sum(axis=1), axis=0)
         folder = Path(os.environ["TMPDIR"])
         files.to_csv(folder / "predictions.csv", index=False)
         truth[list(columns)].to_csv(folder / "truth.csv", index=False)
