@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from common.units import duration, size
-from sandbox.backend import Allowance, RunSpec
+from sandbox.backend import Allowance, RunSpec, ScorerTexts
 from sandbox.definitions import Agent
 from sandbox.errors import BackendError
 from sandbox.world import files
@@ -151,6 +151,27 @@ def test_the_agent_is_told_what_it_may_ask_of_the_services(spec: RunSpec) -> Non
     text, env = told(validation_calls=2000, validation_calls_per_minute=20)
     assert ("Language models" in text, env) == (False, {})
     assert "You can use it 2,000 times, at most 20 times per minute." in text
+
+
+def test_a_scorer_is_told_of_only_where_there_is_one(spec: RunSpec, tmp_path: Path) -> None:
+    texts = ScorerTexts(
+        "accuracy, higher is better", "A CSV file:\n  id: it's $HOME `id`", "example_truth.csv", "id\n1\n"
+    )
+    allowance = Allowance(scorer_calls=7)
+    scored = replace(spec, scorer=texts, scorer_url="http://validation:5000/", allowance=allowance)
+    for name, run in (("with", scored), ("without", spec), ("not open", replace(scored, scorer_url=None))):
+        lay_out(run, tmp_path / name, PurePosixPath("/home"))
+        text = (tmp_path / name / "instructions.txt").read_text()
+        env = environment(run, PurePosixPath("/home"), python="/python", path="/bin", threads=2)
+        assert ("sh /home/score.sh PREDICTIONS TRUTH" in text) == (name == "with")
+        assert (tmp_path / name / "score.sh").exists() == (tmp_path / name / "example_truth.csv").exists()
+        assert ("SCORE_SCRIPT" in env, "EXAMPLE_TRUTH" in env) == (name == "with", name == "with")
+    assert "You can use it 7 times." in (tmp_path / "with" / "instructions.txt").read_text()
+    assert not (tmp_path / "with" / "validate_submission.sh").exists()
+    usage = subprocess.run(["sh", str(tmp_path / "with" / "score.sh"), "--help"], capture_output=True, text=True)
+    assert usage.returncode == 0
+    assert "accuracy, higher is better" in usage.stdout
+    assert "  id: it's $HOME `id`" in usage.stdout, "a shell does not read the help"
 
 
 def test_start_files_run_by_themselves_when_executable(spec: RunSpec, tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from grading.workers import GradingLimits, Scorer
 from grading.workers.limits import GIB
 from sandbox.backend import RunSpec
 from sandbox.process.backend import ProcessBackend
-from sandbox.services.run_services import RECORDS, RunServices
+from sandbox.services.run_services import RECORDS, RunServices, take_over
 from sandbox.validation import service, upload
 from storage.dataset import Dataset
 from storage.store import Store
@@ -207,3 +207,23 @@ def test_a_form_that_is_not_the_two_files(opened: Callable[..., tuple[Send, RunS
     assert plain_http.post(url, data={"predictions": "/etc/passwd", "truth": "/etc/passwd"}).status_code == 400
     named = {"predictions": ("../../../etc/cron.d/x", GOOD), "truth": ("/etc/shadow", GOOD)}
     assert plain_http.post(url, files=named, timeout=60).json() == {"score": 1.0}
+
+
+def test_a_run_without_validations_has_its_scorer(opened: Callable[..., tuple[Send, RunServices]]) -> None:
+    send, services = opened(validation_calls=0)
+    assert send().json() == {"score": 1.0}
+    assert services.validation_url is None
+    assert plain_http.post(f"{services.urls['scorer']}/validate", files={"file": GOOD}).status_code == 404
+    assert (services.allowance.validation_calls, services.allowance.scorer_calls) == (None, 2000)
+
+
+def test_a_run_that_continues_elsewhere_goes_on_counting(
+    opened: Callable[..., tuple[Send, RunServices]], tmp_path: Path
+) -> None:
+    send, services = opened(scorer_calls=2)
+    send()
+    services.close()
+    take_over(tmp_path / "elsewhere", tmp_path / "run" / RECORDS, "")
+    again, there = opened("elsewhere", scorer_calls=2)
+    assert there.remaining.scorer_calls == 1
+    assert [again().status_code for _ in range(2)] == [200, 429]
