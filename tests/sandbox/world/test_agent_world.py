@@ -3,6 +3,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import subprocess
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
@@ -168,7 +169,9 @@ def test_a_scorer_is_told_of_only_where_there_is_one(spec: RunSpec, tmp_path: Pa
         assert ("SCORE_SCRIPT" in env, "EXAMPLE_TRUTH" in env) == (name == "with", name == "with")
     assert "You can use it 7 times." in (tmp_path / "with" / "instructions.txt").read_text()
     assert not (tmp_path / "with" / "validate_submission.sh").exists()
-    usage = subprocess.run(["sh", str(tmp_path / "with" / "score.sh"), "--help"], capture_output=True, text=True)
+    usage = subprocess.run(
+        ["sh", str(tmp_path / "with" / "score.sh"), "--help"], capture_output=True, text=True, check=False
+    )
     assert usage.returncode == 0
     assert "accuracy, higher is better" in usage.stdout
     assert "  id: it's $HOME `id`" in usage.stdout, "a shell does not read the help"
