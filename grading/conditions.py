@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from common import machine
-from common.units import elapsed
+from common.units import elapsed, size
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -128,7 +128,7 @@ def _recorded(runs: pd.DataFrame, column: str) -> tuple[list[float], bool]:
 def _shown(column: str, value: float) -> str:
     if column == "time_limit_seconds":
         return elapsed(value)
-    return f"{value / 1e9:.0f} GB" if column == "memory_bytes" else f"{value:g}"
+    return size(int(value)) if column == "memory_bytes" else f"{value:g}"
 
 
 def report_conditions(runs: pd.DataFrame, grades: pd.DataFrame, run_group: str) -> dict[str, str]:

@@ -24,6 +24,7 @@ from common.errors import UserError
 from common.locks import locked
 from common.plain_json import parse_json
 from common.syncing import sync_file_system
+from common.units import data_size
 from competitions.preparing.archives.listing import files_on_disk, sizes_on_disk
 from storage.uses import Continuing, in_use, use
 
@@ -134,7 +135,7 @@ class Cache:
                     self._note(digest, label, size, "filling")
                     return
                 self._note(digest, label, size, "waiting")
-            on_wait(f"for {size / 1e9:,.1f} GB of space {missing}, which other runs take")
+            on_wait(f"for {data_size(size)} of space {missing}, which other runs take")
             time.sleep(POLL_SECONDS)
 
     def _free_space(self, digest: str, size: int, may_wait: bool, within_limit: bool) -> str:
@@ -157,7 +158,7 @@ class Cache:
             if self.remove(entry.digest):
                 total -= shares.pop(entry.digest)
         if within_limit and total > self.limit and any(shares.values()):
-            return f"within MLEBENCH_CACHE_LIMIT ({self.limit / 1e9:,.1f} GB)"
+            return f"within MLEBENCH_CACHE_LIMIT ({data_size(self.limit)})"
         free, halves = _free(self.folder), sum(map(self._bytes, waiting))
         if free + halves >= need:
             if free < need or total + halves > self.limit:
@@ -169,7 +170,7 @@ class Cache:
         if may_wait and free + sum(self._bytes(entry.digest) for entry in other_entries) >= size - self._bytes(digest):
             return f"in {self.folder}"
         raise UserError(
-            f"{self.folder}: a copy of {need / 1e9:,.1f} GB is needed and {free / 1e9:,.1f} GB are free; make "
+            f"{self.folder}: a copy of {data_size(need)} is needed and {data_size(free)} are free; make "
             "room, or set MLEBENCH_SCRATCH to a larger disk"
         ).of_kind("disk full")
 

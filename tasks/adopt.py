@@ -6,7 +6,7 @@ from pathlib import Path
 
 from common import progress
 from common.errors import UserError
-from common.units import counted, size
+from common.units import counted, data_size
 from competitions import registry
 from storage.datasets.adopt import adopt, prepared_folder
 from storage.datasets.materialise import Progress
@@ -29,4 +29,4 @@ def adopt_dataset(competition_id: str, store_url: str, directory: str, link: boo
     progress.report(competition_id, "compare")
     adopted = adopt(store, competition, folder, link=link, compare=compare, on_progress=show)
     compared = f"{counted(adopted.compared, 'published checksum')} equal" if compare else "checksums not compared"
-    return f"{counted(adopted.files, 'file')}, {size(adopted.bytes)}, {compared}"
+    return f"{counted(adopted.files, 'file')}, {data_size(adopted.bytes)}, {compared}"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from common.units import counted
 from flows.commands.answers import answer, takes_json
 from flows.commands.options import Selection, StoreOptions, raw_directory, takes
 from flows.commands.quantities import DURATION
@@ -102,7 +103,9 @@ def command(
     if answer(findings):
         return 1 if failed else 0
     show_findings(findings)
-    click.echo(f"{failed} of {len(findings)} fail" if failed else "all checks passed")
+    click.echo(f"{failed} of {counted(len(findings), 'check')} failed" if failed else "all checks passed")
+    if not selection:
+        click.echo("Checked for the 22 competitions of the low split; -c ID or --split NAME selects others.")
     return 1 if failed else 0
 
 

@@ -35,7 +35,8 @@ def command(run_group: str | None, storage: StoreOptions) -> None:
     Runs in progress are listed with their host and the time since their agent was started: those of this machine, and
     those of other hosts that use the same store. A run is `interrupted` if its agent was started and nobody waits for
     it any more; the command that started it continues it. Of each run, the host, the number of GPUs, how often its
-    agent was started, and what language models have cost are listed; columns without any value are left out.
+    agent was started if more than once, and what language models have cost are listed; columns without any value are
+    left out.
     """
     store = storage.open()
     rows = _runs(store, run_group) if run_group else _groups(store)
@@ -118,7 +119,7 @@ def _runs(store: Store, run_group: str) -> list[dict[str, Any]]:
 
 
 def _lines_of_groups(rows: list[dict[str, Any]]) -> list[tuple[str, ...]]:
-    lines: list[tuple[str, ...]] = [("RUN GROUP", "RUNS", "AGENT", "LAST FINISHED", "COST", "IN PROGRESS")]
+    lines: list[tuple[str, ...]] = [("RUN GROUP", "RUNS", "AGENT", "LAST FINISHED (UTC)", "COST", "IN PROGRESS")]
     for row in rows:
         last = row["last_finished"]
         lines.append(
@@ -138,7 +139,8 @@ def _lines_of_runs(rows: list[dict[str, Any]]) -> list[tuple[str, ...]]:
     lines: list[tuple[str, ...]] = [("RUN", "STATUS", "TIME", "SCORE", "MEDAL", "HOST", "GPUS", "TRY", "COST")]
     for row in rows:
         time = "-" if row["seconds"] is None else elapsed(row["seconds"])
-        tries = "-" if row["tries"] is None else f"{row['tries']}{', resumed' if row['resumed'] else ''}"
+        usual = row["tries"] in (None, 1) and not row["resumed"]
+        tries = "-" if usual else f"{row['tries']}{', resumed' if row['resumed'] else ''}"
         placement = (row["host"] or "-", str(row["gpus"] or "-"), tries, _dollars(row["cost_usd"]))
         lines.append((row["run"], row["status"] or "-", time, *row["cells"], *placement))
     return _with_values(lines, 5)

@@ -13,13 +13,13 @@ from typing import Literal
 
 from common.errors import UserError
 from common.settings import Settings
-from common.units import counted, listed
+from common.units import counted, data_size, listed, size
 from competitions import registry
 from storage.store import Store
 
 Verdict = Literal["ok", "warn", "fail"]
-_PREPARING_MEMORY_BYTES = 4 * 10**9  # bytes of memory that preparing needs at most, with a margin
-_AGENT_MEMORY_BYTES = 16 * 10**9
+_PREPARING_MEMORY_BYTES = 4 * 1024**3  # bytes of memory that preparing needs at most, with a margin
+_AGENT_MEMORY_BYTES = 16 * 1024**3
 _BIG_HOST_BYTES = 128 << 30
 
 
@@ -61,7 +61,10 @@ def check_disk(store: Store, competition_ids: list[str], raw_dir: str | None = N
     todo = [name for name, state in preparing.states(store).items() if state in ("downloaded", "missing")]
     wanted = needs(store, todo, preparing)
     needed, free = sum(need.prepared + need.archive for need in wanted), shutil.disk_usage(existing(folder)).free
-    text = f"{free / 1e9:,.0f} GB free, about {needed / 1e9:,.1f} GB needed for {counted(len(todo), 'competition')}"
+    text = f"{data_size(free)} free for the store"
+    if not todo:
+        return Finding("disk", "ok", f"{text}; all selected competitions are prepared")
+    text += f", about {data_size(needed)} needed to prepare {counted(len(todo), 'competition')}"
     if refused := without_room(store, wanted):
         text += f"; no room for {listed(list(refused), 5)}"
         return Finding(
@@ -78,8 +81,13 @@ def check_datasets(store: Store, competition_ids: Iterable[str]) -> Finding:
     if outdated:
         from flows.commands.advice import renewing
 
-        return Finding("datasets", "warn", f"prepared by other code: {listed(outdated, 5)}", renewing(outdated, store))
-    return Finding("datasets", "ok", "none was prepared by other code")
+        return Finding(
+            "datasets",
+            "warn",
+            f"prepared by other code: {listed(outdated, 5)}",
+            renewing(outdated, store),
+        )
+    return Finding("datasets", "ok", "all that are prepared are what the current code makes")
 
 
 def check_scratch(settings: Settings, store: Store, competition_ids: Iterable[str]) -> Finding:
@@ -94,11 +102,11 @@ def check_scratch(settings: Settings, store: Store, competition_ids: Iterable[st
     except OSError as error:
         return Finding("scratch", "fail", str(error), "choose another directory with MLEBENCH_SCRATCH")
     free = shutil.disk_usage(settings.scratch).free
-    text = f"{settings.scratch}, {free / 1e9:,.0f} GB free"
+    text = f"{data_size(free)} free for working files in {settings.scratch}"
     # Agents read data of a store elsewhere from local copies.
     copies = [] if store.top.local else [archive_bytes(name) * PREPARED_SHARE for name in competition_ids]
     if (largest := max(copies, default=0.0)) > free:
-        text += f", and a local copy of the largest dataset needs about {largest / 1e9:,.0f} GB"
+        text += f", and a local copy of the largest dataset needs about {data_size(largest)}"
         return Finding("scratch", "warn", text, "make room, or choose another directory with MLEBENCH_SCRATCH")
     return Finding("scratch", "ok" if free > 10**10 else "warn", text)
 
@@ -114,7 +122,9 @@ def check_temporary() -> Finding:
     except UserError as error:
         return Finding("temporary", "fail", str(error))
     folder = tempfile.gettempdir()
-    return Finding("temporary", "ok", f"{folder}, {shutil.disk_usage(folder).free / 1e9:,.0f} GB free")
+    return Finding(
+        "temporary", "ok", f"{data_size(shutil.disk_usage(folder).free)} free for temporary files in {folder}"
+    )
 
 
 def check_access(competition_ids: list[str], raw_dir: str | None, timeout: float = 60.0) -> Iterator[Finding]:
@@ -169,9 +179,9 @@ def check_memory(agents: int) -> Finding:
     import psutil
 
     free = psutil.virtual_memory().available
-    text = f"{free / 1e9:,.0f} GB available"
+    text = f"{size(free)} available"
     if free < _PREPARING_MEMORY_BYTES:
-        return Finding("memory", "fail", text, f"preparing needs up to {_PREPARING_MEMORY_BYTES / 1e9:.0f} GB")
+        return Finding("memory", "fail", text, f"preparing needs up to {size(_PREPARING_MEMORY_BYTES)}")
     if free < _AGENT_MEMORY_BYTES:
         return Finding(
             "memory",
@@ -218,7 +228,9 @@ def check_dask(settings: Settings) -> Finding:
         from tasks.wiring.process import apply_settings
 
         with cluster(None, 1, apply_settings):
-            return Finding("dask", "ok", f"a local cluster starts; a run has {settings.dask_workers} processes in it")
+            return Finding(
+                "dask", "ok", f"a local cluster starts; preparing uses {counted(settings.dask_workers, 'worker')}"
+            )
     from storage.datasets.cluster import connect
 
     try:

@@ -68,7 +68,7 @@ def check_host(fix: bool = False) -> Iterator[Finding]:
         yield Finding("agents", "ok", f"{text}: ended") if fix else Finding("agents", "warn", text, _REMEDY)
     slots, limit = host.host_slots(), get_settings().agents
     taken, waiting = slots.holders(), len(slots.waiting())
-    text = f"{len(taken)} of {limit} agent slots of {get_settings().host_name} are taken"
+    text = f"{len(taken)} of at most {counted(limit, 'agent')} running on {get_settings().host_name}"
     text += f", {counted(waiting, 'run')} waiting" if waiting else ""
     yield Finding("agents", "ok", ": ".join([text, *(["; ".join(map(str, taken))] if taken else [])]))
 
@@ -88,7 +88,7 @@ def check_containers(fix: bool = False) -> Iterator[Finding]:
         else:
             yield Finding("containers", "warn", str(orphan), _REMEDY)
     if not orphans:
-        yield Finding("containers", "ok", "none is left of commands that died")
+        yield Finding("containers", "ok", "no container is left over from a command that died")
 
 
 def check_scratch(store: Store, fix: bool = False) -> Iterator[Finding]:
@@ -102,7 +102,7 @@ def check_scratch(store: Store, fix: bool = False) -> Iterator[Finding]:
         else:
             yield Finding("folders", "warn", f"{folder}: its run is stored", _REMEDY)
     if not folders:
-        yield Finding("folders", "ok", "none of a run that is stored")
+        yield Finding("folders", "ok", "no working files are left over from stored runs")
 
 
 def _again(resolution: str) -> str:

@@ -12,6 +12,7 @@ import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from common.units import data_size
 from competitions.scoring.errors import InvalidSubmission
 from grading.competition_checks import leaks
 from grading.competition_checks.csvfile import table, to_csv
@@ -130,7 +131,7 @@ def public(subject: Subject) -> list[str]:
     problems = [f"public/{name} is named like a file with answers" for name in leaks.names_that_give_away(list(paths))]
     gold, sample = subject.file("gold_submission"), subject.file("sample_submission")
     if max(gold.stat().st_size, sample.stat().st_size) > MAX_SAMPLE_BYTES:
-        raise Skipped(f"the sample submission has {sample.stat().st_size >> 20} MB; try it on a smaller download")
+        raise Skipped(f"the sample submission has {data_size(sample.stat().st_size)}; try it on a smaller download")
     answers = leaks.answers_of(gold.read_bytes(), sample.read_bytes())
     if answers is not None:
         for name, table in leaks.public_tables(subject.prepared / "public", sample.name):
@@ -170,7 +171,7 @@ def _marked_places(folder: Path) -> list[str]:
 def _require_small_sample(subject: Subject) -> None:
     size = subject.file("sample_submission").stat().st_size
     if size > MAX_SAMPLE_BYTES:
-        raise Skipped(f"the sample submission has {size >> 20} MB; try it on a smaller download")
+        raise Skipped(f"the sample submission has {data_size(size)}; try it on a smaller download")
 
 
 CHECKS: dict[str, Callable[[Subject], list[str]]] = {

@@ -100,7 +100,7 @@ class TestDoctor:
         monkeypatch.setattr(health.shutil, "disk_usage", lambda _: SimpleNamespace(free=10**9))
         finding = health.check_disk(store, registry.list("all"))
         assert finding.verdict == "fail"
-        assert "1 GB free" in finding.message
+        assert "1.0 GB free for the store" in finding.message
         assert health.check_disk(store, ["digits"]).verdict == "ok"
 
     def test_prepare_says_so_before_it_begins(
@@ -154,7 +154,7 @@ class TestLeftovers:
         _, output = mlebench(*arguments, "--fix")
         (line,) = (line for line in output.splitlines() if "g-diabetes-0" in line)
         assert (line.split()[0], [each.run_id for each in ended]) == ("ok", ["g-diabetes-0"])
-        assert "containers  none is left of commands that died" in mlebench(*arguments)[1]
+        assert "containers  no container is left over from a command that died" in mlebench(*arguments)[1]
 
 
 @pytest.fixture
