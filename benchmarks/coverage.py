@@ -28,6 +28,7 @@ from benchmarks.predictions import (
     rank_coverage,
     split_noise_calibration,
 )
+from grading.statistics.contamination import around_cutoff, between_cutoffs
 from grading.statistics.counting import Counting, Incomplete, cells_of
 from grading.statistics.differences import paired
 from grading.statistics.intervals import count_interval, interval_over_competitions, interval_over_runs
@@ -218,6 +219,38 @@ def leakage_errors(repetitions: int = 2_000) -> Lines:
         yield f"leaks add {100 * step:.0f} points: covered {covered}; p < 0.05 in {100 * np.mean(false):.1f} %"
 
 
+def contamination_errors(repetitions: int = 1_000) -> Lines:
+    """Models with different cutoffs: coverage of the interval, and how often no contamination is taken for some.
+
+    The later model is better by 10 points, and newer competitions are harder. On those that ended before its cutoff a
+    model gains nothing or 20 points. "Before and after" is the difference of the later model alone.
+    """
+    generator = np.random.default_rng(9)
+    who = pd.DataFrame({"run_group": ["a", "b"], "agent": ["early", "late"], "edition": "v1"})
+    cutoffs = {("a", "early"): "2020-01", ("b", "late"): "2022-01"}
+    for (seen, between, unseen), gain in itertools.product(((8, 8, 6), (38, 7, 30), (38, 26, 11)), (0.0, 0.2)):
+        ended = np.repeat(["2019-06", "2021-06", "2023-06"], [seen, between, unseen])
+        competitions = len(ended)
+        hits: dict[str, list[tuple[bool, bool]]] = {"models": [], "before and after": []}
+        for _ in range(repetitions):
+            ease = generator.uniform(0.2, 0.6, competitions) - 0.1 * (ended > "2020") - 0.1 * (ended > "2022")
+            chances = ease + np.array([[0.0], [0.1]]) + generator.uniform(-0.1, 0.1, (2, competitions))
+            chances += gain * (ended <= np.array([["2020-01"], ["2022-01"]]))
+            found = who.merge(pd.DataFrame({"competition_id": np.arange(competitions), "ended": ended}), "cross")
+            found = found.assign(any_medal=generator.binomial(3, chances.clip(0, 1)).ravel() / 3, percentile=math.nan)
+            late = around_cutoff(found, {("b", "late"): "2022-01"})
+            for name, truth, row in (
+                ("models", gain, between_cutoffs(found, cutoffs).iloc[0]),
+                ("before and after", -gain, late[late["measure"] == "any_medal"].iloc[0]),
+            ):
+                hits[name].append((row["ci_low"] <= truth <= row["ci_high"], row["p_value"] < 0.05))
+        shares = {name: 100 * np.mean(each, axis=0) for name, each in hits.items()}
+        words = ", ".join(
+            f"{name} covered {each[0]:.1f} %, p < 0.05 in {each[1]:.1f} %" for name, each in shares.items()
+        )
+        yield f"{competitions} x 3, {between} between, gain {100 * gain:.0f} points: {words}"
+
+
 SIMULATIONS: dict[str, Callable[[], Lines]] = {
     "runs": run_intervals,
     "curves": curve_intervals,
@@ -229,6 +262,7 @@ SIMULATIONS: dict[str, Callable[[], Lines]] = {
     "distribution": distribution_coverage,
     "medals-per-dollar": medals_per_dollar_coverage,
     "leakage": leakage_errors,
+    "contamination": contamination_errors,
     "pass-at-k": pass_at_k_error,
     "power": power_of_plans,
 }

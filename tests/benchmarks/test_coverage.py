@@ -7,6 +7,7 @@ import re
 from benchmarks.coverage import (
     SIMULATIONS,
     competition_intervals,
+    contamination_errors,
     curve_intervals,
     difference_errors,
     distribution_coverage,
@@ -69,6 +70,14 @@ def test_intervals_of_distributions_contain_the_truth_more_often_than_the_usual_
 def test_bands_of_curves_contain_the_truth() -> None:
     covered = [float(line.split(": ")[1].split(" %")[0]) for line in curve_intervals(100)]
     assert sum(covered) / len(covered) > 90
+
+
+def test_models_with_different_cutoffs_seldom_show_contamination_that_is_none() -> None:
+    for line in contamination_errors(60):
+        models, alone = (float(share) for share in re.findall(r"p < 0.05 in ([\d.]+) %", line))
+        if "gain 0" in line:
+            assert models < 20
+            assert alone > models, "newer competitions are harder"
 
 
 def test_pass_at_k_of_all_graded_runs_is_always_known() -> None:

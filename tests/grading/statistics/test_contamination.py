@@ -23,7 +23,7 @@ from grading.statistics.counting import EVERYTHING, Counting
 from grading.statistics.seeds import welch
 from tests.grading.page.pages import graded, page, ran, words
 
-ENDED = {name: f"20{year}-06" for name, year in zip("abcdef", range(17, 23), strict=True)}
+ENDED = {f"{name}{n}": f"20{year}-06" for name, year in zip("abcdef", range(17, 23), strict=True) for n in ("", 1, 2)}
 POINTS = {name: [1 - n / 20 for n in range(21)] for name in ENDED}
 
 
@@ -50,7 +50,9 @@ def by_measure(found: pd.DataFrame) -> dict[str, dict[str, Any]]:
     return {row["measure"]: row for row in rows}
 
 
-FALLING = {name: 0.95 - 0.1 * place for place, name in enumerate(ENDED)}
+MANY = {name: round(0.1 + 0.3 * math.sin(place) ** 2, 3) for place, name in enumerate(ENDED)}
+"""Scores in all competitions, three of which ended in each year."""
+FALLING = {name: 0.95 - 0.1 * place for place, name in enumerate("abcdef")}
 
 
 def test_results_that_fall_with_the_date_correlate_with_it() -> None:
@@ -82,18 +84,19 @@ def test_an_invalid_run_counts_0_and_an_ungraded_one_as_chosen() -> None:
 
 
 def test_before_and_after_the_cutoff() -> None:
-    grades, runs = tables(group("g", FALLING))
+    grades, runs = tables(group("g", MANY))
     found = dated(by_competition(grades, runs, EVERYTHING, POINTS), ENDED)
     row = by_measure(around_cutoff(found, {("g", "aide"): "2019-06"}))["percentile"]
-    assert (row["before"], row["after"]) == (3, 3), "a competition of that month may have been seen"
-    assert row["difference"] == pytest.approx(-0.3)
-    want = stats.ttest_ind([0.65, 0.55, 0.45], [0.95, 0.85, 0.75], equal_var=False)
+    assert (row["before"], row["after"]) == (9, 9), "a competition of that month may have been seen"
+    sides = [[score for name, score in MANY.items() if (ENDED[name] <= "2019-06") == seen] for seen in (True, False)]
+    want = stats.ttest_ind(sides[1], sides[0], equal_var=False)
+    assert row["difference"] == pytest.approx(np.mean(sides[1]) - np.mean(sides[0]))
     assert row["p_value"] == pytest.approx(want.pvalue)
     assert around_cutoff(found, {}).empty
     late = by_measure(around_cutoff(found, {("g", "aide"): "2022-01"}))["percentile"]
-    assert (late["before"], late["after"]) == (5, 1)
-    assert math.isnan(late["p_value"]), "one competition has no spread"
-    assert late["difference"] == pytest.approx(-0.3)
+    assert (late["before"], late["after"]) == (15, 3)
+    assert math.isnan(late["p_value"]), "three competitions may agree by chance"
+    assert math.isfinite(late["difference"])
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -159,18 +162,22 @@ def test_the_page_shows_dates_cutoffs_and_pairs() -> None:
 
 def test_models_with_different_cutoffs_are_compared_on_what_only_one_can_have_seen() -> None:
     """How hard a competition is cancels: the later model is better where it alone can have seen it."""
-    hard = {name: 0.1 + 0.12 * place for place, name in enumerate("abcdef")}
-    better = {name: score + (0.2 if name in "de" else 0.02) for name, score in hard.items()}
-    grades, runs = tables(group("early", hard), group("late", better))
+    gains = [(0.2 if name[0] in "de" else 0.02) + 0.01 * (place % 3) for place, name in enumerate(MANY)]
+    better = {name: score + gain for (name, score), gain in zip(MANY.items(), gains, strict=True)}
+    grades, runs = tables(group("early", MANY), group("late", better))
     found = dated(by_competition(grades, runs, EVERYTHING, POINTS), ENDED)
     cutoffs = {("early", "aide"): "2019-12", ("late", "aide"): "2021-12"}
     row = by_measure(between_cutoffs(found, cutoffs))["percentile"]
     assert (row["run_group_early"], row["run_group_late"]) == ("early", "late")
-    assert (row["between"], row["others"]) == (2, 4)
+    assert (row["between"], row["others"]) == (6, 12)
     table = found.pivot(index="competition_id", columns="run_group", values="percentile")
     steps = table["late"] - table["early"]
-    assert row["difference"] == pytest.approx(steps[["d", "e"]].mean() - steps[["a", "b", "c", "f"]].mean())
+    between = steps.index.str[0].isin(["d", "e"])
+    assert row["p_value"] == pytest.approx(stats.ttest_ind(steps[between], steps[~between], equal_var=False).pvalue)
     assert row["difference"] == pytest.approx(0.18)
+    few = by_measure(between_cutoffs(found[found["competition_id"] != "d"], cutoffs))["percentile"]
+    assert math.isnan(few["p_value"]), "with few competitions, no contamination is too often taken for some"
+    assert math.isfinite(few["difference"])
     both = between_cutoffs(found, cutoffs)
     assert (both["p_corrected"].dropna() >= both["p_value"].dropna()).all()
     assert between_cutoffs(found, {**cutoffs, ("early", "aide"): "2021-12"}).empty, "the cutoffs are the same"
@@ -178,7 +185,7 @@ def test_models_with_different_cutoffs_are_compared_on_what_only_one_can_have_se
 
 
 def test_p_values_are_corrected_for_all_rows() -> None:
-    grades, runs = tables(group("g", FALLING), group("h", FALLING))
+    grades, runs = tables(group("g", MANY), group("h", MANY))
     found = dated(by_competition(grades, runs, EVERYTHING, POINTS), ENDED)
     rows = by_date(found)
     known = sorted(rows["spearman_p"].dropna())
