@@ -202,25 +202,22 @@ _FORMATS = {"inspect": _inspect, "mlflow": _mlflow, "atif": _atif, "every-eval-e
 
 
 def _write_reports(store: Store, run_group: str, output: OutputOptions) -> None:
-    from grading.report import summarise
     from grading.statistics.series import latest_grades
     from storage.runs.folders import no_runs
     from storage.tables import read_table
     from tasks.export.gathered import edition_of
-    from tasks.report import reports_of
+    from tasks.export.grading_reports import write_reports
 
     grades = read_table(store, "grades", [run_group])
     if not len(grades):
         raise no_runs(store, run_group, "graded runs")
     grades = latest_grades(grades)
     edition = edition_of(run_group, sorted(set(grades["edition"])), output.edition)
-    grades = grades[grades["edition"] == edition].sort_values(["seed", "competition_id"])
+    grades = grades[grades["edition"] == edition]
     failed = int((grades["outcome"] == "failed").sum())
-    grades = grades[grades["outcome"] != "failed"]
-    if grades.empty:
+    if failed == len(grades):
         raise UserError(f"nothing of group {run_group!r} was graded as {edition}")
-    parts = {f"seed_{n}_": part for n, part in grades.groupby("seed", sort=True)} if output.by_seed else {"": grades}
-    for seed, part in parts.items():
-        _written(summarise(reports_of(part)).write(output.output_dir, seed))
+    for path in write_reports(grades, output.output_dir, output.by_seed):
+        _written(path)
     if failed:
         click.echo(f"mlebench: left out, because grading failed: {counted(failed, 'run')}", err=True)

@@ -36,7 +36,9 @@ class Disclosure:
 def write_leaderboard(
     store: Store, run_group: str, edition: Edition | None, folder: Path, disclosure: Disclosure
 ) -> Iterator[Path]:
-    """Write a submission for each agent of a group; yields the paths, and asks for what is missing.
+    """Write a submission for each agent of a group: its text, and a folder with its grading reports; yields the paths.
+
+    Asks for what is missing.
 
     Raises `click.UsageError` for a fact of another form than NAME=VALUE.
     """
@@ -49,7 +51,7 @@ def write_leaderboard(
     except ValueError as error:
         raise click.UsageError(str(error)) from error
     for series in gather(store, run_group, edition):
-        path, missing = write_submission(store, series, stated, folder)
-        yield path
+        paths, missing = write_submission(store, series, stated, folder)
+        yield from paths
         for fact in missing:
             click.echo(f"mlebench: {fact.question}", err=True)

@@ -24,6 +24,7 @@ from storage.store import Store
 from storage.tables import read_table
 from tasks.export.facts import Fact, facts_of
 from tasks.export.gathered import Series, file_name
+from tasks.export.grading_reports import write_reports
 
 HEADER = [
     "Agent",
@@ -50,18 +51,31 @@ class Submission:
     missing: list[Fact]
 
 
-def write_submission(store: Store, series: Series, stated: Mapping[str, str], folder: Path) -> tuple[Path, list[Fact]]:
-    """Write the submission of a series into a folder; returns its path, and the facts that are missing in it."""
+def write_submission(
+    store: Store, series: Series, stated: Mapping[str, str], folder: Path
+) -> tuple[tuple[Path, Path], list[Fact]]:
+    """Write the submission of a series into a folder: its text, and below it the grading report of each seed.
+
+    Returns the paths of the text and of the folder of reports, and the facts that are missing.
+    """
     submission = submission_of(store, series, stated)
-    path = folder / f"{file_name(*series.name)}.leaderboard.md"
+    path, reports = folder / f"{file_name(*series.name)}.leaderboard.md", folder / file_name(*series.name)
+    reports.mkdir(exist_ok=True)
+    for old in reports.glob("*_grading_report.json"):
+        old.unlink()
+    list(write_reports(_grades(store, series), reports, by_seed=True))
     path.write_text(submission.text, "utf-8")
-    return path, submission.missing
+    return (path, reports), submission.missing
+
+
+def _grades(store: Store, series: Series) -> pd.DataFrame:
+    grades = latest_grades(read_table(store, "grades", [series.run_group]))
+    return grades[(grades["agent"] == series.agent) & (grades["edition"] == series.edition)]
 
 
 def submission_of(store: Store, series: Series, stated: Mapping[str, str]) -> Submission:
     """The submission of a series; `stated` has what the submitter says, by the names in `tasks.export.facts`."""
-    grades = latest_grades(read_table(store, "grades", [series.run_group]))
-    grades = grades[(grades["agent"] == series.agent) & (grades["edition"] == series.edition)]
+    grades = _grades(store, series)
     runs = read_table(store, "runs", [series.run_group])
     runs = runs[runs["agent"] == series.agent] if len(runs) else runs
     facts = facts_of(store, series, stated)
@@ -99,8 +113,7 @@ def submission_of(store: Store, series: Series, stated: Mapping[str, str]) -> Su
     lines += table(["Competitions", *map(Markdown, HEADER[2:6])], rows)
     lines += ["", escape(f"Known leaks: {', '.join(taken_out) or 'none'}.")]
     lines += ["", "## Competitions", "", *_competitions(grades, leaks)]
-    reports = code(f"mlebench export {series.run_group} --by-seed")
-    lines += ["", f"Grading reports, one for each seed: {reports}", ""]
+    lines += ["", f"Grading reports, one for each seed, are in the folder {code(file_name(*series.name))}.", ""]
     return Submission("\n".join(lines), missing)
 
 
