@@ -78,8 +78,8 @@ def truth_form(competition: Competition, public: Path) -> TruthForm:
     facts = competition.facts
     if facts.truth_lines is not None:
         return TruthForm(None, facts.truth_lines.about, facts.truth_lines.example)
-    sample = _sample_rows(public, facts.files.sample_submission)
-    columns = dict(_columns(competition, list(sample[0]) if sample else []))
+    header, sample = _first_rows(public, facts.files.sample_submission)
+    columns = dict(_columns(competition, header))
     renamed = {new: old for old, new in facts.files.gold_columns.items()}
     ids = next((column.examples for column in columns.values() if column.values == "id"), [])
     count = len(ids) or max([_ROWS, *(len(column.examples) for column in columns.values())])
@@ -98,13 +98,16 @@ def truth_form(competition: Competition, public: Path) -> TruthForm:
     return TruthForm(columns, _text(columns), text.getvalue())
 
 
-def _sample_rows(public: Path, path: str) -> list[dict[str, str]]:
-    """The first rows of the sample submission, by column; none if it is not public."""
-    if not path.startswith("public/") or not (public / path.removeprefix("public/")).is_file():
-        return []
-    with (public / path.removeprefix("public/")).open(encoding="utf-8", newline="") as file:
-        reader = csv.DictReader(file)
-        return [row for row, _ in zip(reader, range(2 * _ROWS), strict=False)]
+def _first_rows(public: Path, path: str) -> tuple[list[str], list[dict[str, str]]]:
+    """The columns of the sample submission and its first rows, by column; none if it is not public."""
+    import pandas as pd
+
+    file = public / path.removeprefix("public/")
+    if not path.startswith("public/") or not file.is_file():
+        return [], []
+    table = pd.read_csv(file, nrows=2 * _ROWS, dtype=str, keep_default_na=False)
+    header = list(table.columns)
+    return header, [dict(zip(header, row, strict=True)) for row in table.itertuples(index=False, name=None)]
 
 
 def _columns(competition: Competition, header: list[str]) -> Iterator[tuple[str, TruthColumn]]:

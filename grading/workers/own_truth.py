@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import traceback
 import warnings
@@ -24,12 +25,12 @@ if TYPE_CHECKING:
     from competitions.facts import TruthColumn
 
 
+_METRICS = "/competitions/scoring/metrics/"
+
+
 def _is_of_a_metric(error: Exception) -> bool:
     """Whether one of our metrics raised the error, so that its text is about numbers and names nothing of this host."""
     return _METRICS in Path(traceback.extract_tb(error.__traceback__)[-1].filename).as_posix()
-
-
-_METRICS = "/competitions/scoring/metrics/"
 
 
 @dataclass
@@ -114,7 +115,9 @@ class OwnTruth:
     def _where(self) -> str:
         """The row of the predictions that is wrong, as far as that can be told."""
         ids = [name for name, column in (self.columns or {}).items() if column.values == "id"]
-        where = wrong_row(self._predictions(), self._truth(), ids, self.competition.facts.submission)
+        where = ""
+        with contextlib.suppress(Exception):  # the message is right without it
+            where = wrong_row(self._predictions(), self._truth(), ids, self.competition.facts.submission)
         return f" See {where}." if where else ""
 
     def _as_predictions(self) -> bool:

@@ -272,3 +272,10 @@ def test_a_competition_whose_truth_is_not_known_has_no_scorer() -> None:
     unknown = known.model_copy(update={"facts": known.facts.model_copy(update={"truth_lines": None})})
     with pytest.raises(UserError, match=r"has no scorer: its grade.py reads the answers .* `truth_lines`"):
         require_scorable(unknown)
+
+
+def test_a_sample_submission_may_have_long_cells(tmp_path: Path) -> None:
+    competition = registry.get("facebook-recruiting-iii-keyword-extraction")
+    (tmp_path / "sample_submission.csv").write_text("Id,Title,Body,Tags\n" + f'7,a,"{"b" * 200_000}",c\n' * 8)
+    form = truth_form(competition, tmp_path)
+    assert form.example.splitlines() == ["Id,Tags", "7,php mysql", "7,python", "7,c# .net linq", "7,java"]
