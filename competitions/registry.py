@@ -10,6 +10,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 
 from common.errors import UsageError, UserError, close_matches
+from common.units import counted
 from competitions.competition import Competition
 from competitions.errors import BadCompetition, UnknownCompetition, UnknownSplit
 from competitions.published_format import PublishedCompetition
@@ -59,8 +60,7 @@ def _found() -> tuple[dict[str, Path], dict[str, Path]]:
             second_folders[path.name] = path
             _warn(_exists_twice(path.name, by_id[path.name], path))
         if copies:
-            are = "competition of the catalog is" if copies == 1 else "competitions of the catalog are"
-            _warn(f"{directory}: {copies} {are} used instead of the folders in the published format that lie there")
+            _warn(f"{directory}: the catalog's own are used instead of {counted(copies, 'published folder')} there")
     return by_id, second_folders
 
 

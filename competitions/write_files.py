@@ -36,7 +36,7 @@ def main(folder: str, module: str, function: str, raw: str, public: str, private
     except (Exception, SystemExit) as error:
         text = f"{type(error).__name__}: {' '.join(str(error).split())[:_MAX_TEXT_CHARACTERS]}"
         line = line_of(error)
-        return _failed(failure, f"raised {text}{f' ({line})' if line else ''}", "bug")
+        return _failed(failure, f"raised {text} ({line})" if line else f"raised {text}", "bug")
     return 0
 
 

@@ -71,6 +71,8 @@ def _copies() -> ExitStack:
 def leaderboard_of(ours: CatalogCompetition) -> pd.DataFrame:
     """A leaderboard with the thresholds of competition.yaml, and so with the same medals for every score.
 
+    That of a folder in the published format is the one that lies there.
+
     A row for each team, best first. The scores at the places of the medals, of the median, and at each 5 % of the teams
     are the known ones. Between them, teams have the score of the next known place below.
 
@@ -81,6 +83,9 @@ def leaderboard_of(ours: CatalogCompetition) -> pd.DataFrame:
 
     from competitions.leaderboard import medal_places
 
+    if ours.published_format:
+        table = pd.read_csv(ours.folder / "leaderboard.csv", float_precision="round_trip")
+        return table[table["score"].notna()].reset_index(drop=True)
     board = ours.facts.leaderboard
     places = medal_places(board.teams)
     middle = (board.teams + 1) // 2

@@ -80,7 +80,7 @@ def test_of_a_clone_that_has_the_published_competitions_ours_are_used(
     registry.extend([forks])
     assert registry.get("leaf-classification").folder.parent == registry.CATALOG
     assert "signal-strength" in registry.list()
-    assert "2 competitions of the catalog are used instead of the folders in the published format" in caplog.text
+    assert "the catalog's own are used instead of 2 published folders there" in caplog.text
 
 
 @pytest.mark.parametrize(
