@@ -13,7 +13,8 @@ from flows.commands.answers import answer, takes_json
 from flows.commands.completion import RUNS
 from flows.commands.options import StoreOptions, takes
 from flows.commands.quantities import DURATION
-from storage.runs.folders import is_seed, similar_groups
+from storage.runs.files import is_seed
+from storage.runs.folders import similar_groups
 
 if TYPE_CHECKING:
     from sandbox.host.slots import Holder

@@ -16,7 +16,8 @@ from flows.commands.prepare import show_other_code
 from flows.commands.tables import show_table
 from flows.commands.types import RUN_GROUP
 from grading.words import kind_of, score_and_medal
-from storage.runs.folders import RUN, folders_with_each, grades_of, no_runs, read_runs
+from storage.runs.files import RUN
+from storage.runs.folders import folders_with_each, grades_of, no_runs, read_runs
 from storage.runs.records import RunRecord
 from storage.runs.tries import FILE
 from storage.store import Store

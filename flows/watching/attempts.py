@@ -13,7 +13,8 @@ from prefect.logging import get_run_logger
 from common.markdown import Markdown, code, link
 from common.progress import Meter, Share, listening, metering
 from flows.watching.event_log import AttemptLog
-from storage.runs.folders import GRADE, REQUESTS, RUN, VALIDATIONS, RunFolder
+from storage.runs.files import GRADE, REQUESTS, RUN, VALIDATIONS
+from storage.runs.folders import RunFolder
 from tasks.wiring import artifacts
 from tasks.wiring.attempts import attempt_folder
 from tasks.wiring.context import browser_link, open_store

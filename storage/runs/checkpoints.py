@@ -20,7 +20,8 @@ from typing import Any
 
 from competitions.preparing.archives.listing import files_below
 from storage.lease import held, run_lease
-from storage.runs.folders import RunFolder, is_seed
+from storage.runs.files import is_seed
+from storage.runs.folders import RunFolder
 from storage.runs.tries import FILE as TRIES
 from storage.store import Store
 

@@ -9,43 +9,10 @@ from functools import partial
 from common.errors import UserError, close_matches
 from common.jsonlines import parse
 from competitions.editions import EDITIONS
+from storage.runs.files import GRADES, REQUESTS, RUN, VALIDATIONS, grade_file, is_seed, snapshots_file
 from storage.runs.listing import list_group
 from storage.runs.records import GradeRecord, RunRecord, SnapshotRecord, UsageRecord, ValidationRecord, if_valid
 from storage.store import Store
-
-RUN = "run.json"
-GRADE = "grade.json"
-SNAPSHOTS = "snapshots.json"
-EVIDENCE = "ledger.jsonl"
-VALIDATIONS = "validation.jsonl"
-SCORINGS = "scorer.jsonl"
-REQUESTS = "gateway.jsonl"
-TRY = "try-"
-"""Beginning of the names of folders for the files of a run that replaces another one; see `storage.runs.publish`."""
-
-
-def grade_file(edition: str | None = None) -> str:
-    """Name of the file with the grade in the run's own edition, or in another one."""
-    return GRADE if edition is None else GRADE.replace(".json", f"-{edition}.json")
-
-
-GRADES = sorted(map(grade_file, (None, *EDITIONS)))
-"""Names of the files with grades."""
-
-
-def is_seed(name: str) -> bool:
-    """Whether a run's folder may have that name: the usual spelling of a seed, so not 00 or digits of other scripts."""
-    return name.isdecimal() and str(int(name)) == name
-
-
-def is_grade(path: str) -> bool:
-    """Whether a file of a run's folder is made by grading, in any edition."""
-    return "/" not in path and path.startswith(("grade", "snapshots")) and path.endswith(".json")
-
-
-def snapshots_file(edition: str | None = None) -> str:
-    """Name of the file with the snapshots graded in the run's own edition, or in another one."""
-    return SNAPSHOTS if edition is None else SNAPSHOTS.replace(".json", f"-{edition}.json")
 
 
 @dataclass(frozen=True)

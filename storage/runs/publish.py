@@ -15,7 +15,8 @@ from storage.exclusive import create
 from storage.lease import Lease, LeaseLost
 from storage.runs.evidence.group_manifest import append
 from storage.runs.evidence.ledger import seal
-from storage.runs.folders import RUN, TRY, RunFolder, is_grade
+from storage.runs.files import RUN, TRY, is_grade
+from storage.runs.folders import RunFolder
 from storage.runs.records import RunRecord
 from storage.store import Store
 

@@ -23,7 +23,8 @@ from common.progress import Event
 from common.settings import get_settings
 from sandbox.host.folder import host_folder
 from storage.lease import held, run_lease
-from storage.runs.folders import RunFolder, folders_with, is_seed
+from storage.runs.files import is_seed
+from storage.runs.folders import RunFolder, folders_with
 from storage.runs.tries import FILE, Tries, Try
 from storage.store import Store
 from tasks.wiring.host import host_slots

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from flows.cli import main
-from storage.runs.folders import GRADES, RunFolder
+from storage.runs.files import GRADES
+from storage.runs.folders import RunFolder
 from tests.storage.runs.recorded import recorded_store
 from tests.stores import Store
 

@@ -16,7 +16,8 @@ from typing import Any
 
 from common.jsonlines import parse
 from storage.runs.evidence.signatures import Problem, canonical, sign
-from storage.runs.folders import EVIDENCE, REQUESTS, RUN, SCORINGS, VALIDATIONS, RunFolder
+from storage.runs.files import EVIDENCE, REQUESTS, RUN, SCORINGS, VALIDATIONS
+from storage.runs.folders import RunFolder
 from storage.runs.records import RunRecord
 
 SEAL = ("ledger_head", "ledger_entries", "ledger_signature")

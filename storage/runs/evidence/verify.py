@@ -13,7 +13,8 @@ from competitions import registry
 from storage.runs.evidence.group_manifest import GroupManifest, compare_manifest, head_of_run, heads_of, read_manifest
 from storage.runs.evidence.ledger import JOURNALS, compare_ledger
 from storage.runs.evidence.signatures import Problem, check_identity, check_record, fingerprint, signed
-from storage.runs.folders import EVIDENCE, RUN, TRY, RunFolder, finished_folders, graded_folders, is_grade, is_seed
+from storage.runs.files import EVIDENCE, RUN, TRY, is_grade, is_seed
+from storage.runs.folders import RunFolder, finished_folders, graded_folders
 from storage.runs.records import RecordError, RunRecord
 from storage.store import InvalidJson, Store
 from storage.tables import read_table
