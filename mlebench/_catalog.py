@@ -73,9 +73,13 @@ class _Grade:
     id: str
 
     def __call__(self, submission: Any, answers: Any) -> float:
-        """The unrounded score of a frame, with the answers that `mlebench.utils.load_answers` reads."""
+        """The unrounded score of a frame, with the answers that `mlebench.utils.load_answers` reads.
+
+        A frame need not come from a file: it is graded like the file that `frame.to_csv(index=False)` writes.
+        """
         ours = competition(self.id)
-        return ours.score_table(submission, _as_read(ours, answers) if isinstance(answers, list) else answers, "v1")
+        right = _parsed(ours, answers) if isinstance(answers, list) else _as_from_file(answers)
+        return ours.score_table(_as_from_file(submission), right, "v1")
 
 
 @dataclass(frozen=True)
@@ -98,7 +102,23 @@ class _Prepare:
         return public
 
 
-def _as_read(ours: Competition, answers: list[Any]) -> Any:
+def _as_from_file(frame: Any) -> Any:
+    """The frame with rows numbered from 0 and columns of NumPy's types, as `mlebench.utils.read_csv` gives them."""
+    import numpy as np
+    import pandas as pd
+
+    if not frame.index.equals(pd.RangeIndex(len(frame))):
+        frame = frame.reset_index(drop=True)
+    others = [number for number, dtype in enumerate(frame.dtypes) if not isinstance(dtype, np.dtype)]
+    if others:
+        frame = frame.copy(deep=False)
+    for number in others:
+        values = frame.iloc[:, number].to_numpy(dtype=object, na_value=np.nan)
+        frame.isetitem(number, pd.Series(values, dtype=object).infer_objects())
+    return frame
+
+
+def _parsed(ours: Competition, answers: list[Any]) -> Any:
     """Answers of JSON lines as the competition's grader has them."""
     with TemporaryDirectory(prefix="mlebench-") as folder:
         path = Path(folder, ours.facts.files.answers)

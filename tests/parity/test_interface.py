@@ -4,8 +4,10 @@ frames, and validity, where a grader that died counts as a rejection.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from grading import InvalidSubmission
@@ -62,3 +64,25 @@ def test_frames_have_the_published_scores(competition_id: str, prepared: Prepare
         if not agrees(score, recorded, subject.expected["absolute_tolerance"]):
             differing[name] = (score, recorded)
     assert not differing
+
+
+OTHERWISE_MADE: dict[str, tuple[str, Callable[[pd.DataFrame], pd.DataFrame]]] = {
+    "rows numbered otherwise": ("stanford-covid-vaccine", lambda frame: frame.set_index(frame.index[::-1])),
+    "strings": ("text-normalization-challenge-english-language", lambda frame: frame.convert_dtypes()),
+    "categories": ("tensorflow2-question-answering", lambda frame: frame.astype("category")),
+}
+
+
+@pytest.mark.parametrize("form", OTHERWISE_MADE)
+def test_frames_of_programs_are_graded_like_the_files_that_they_would_write(
+    form: str, prepared: PreparedCompetitions, tmp_path: Path
+) -> None:
+    competition_id, made = OTHERWISE_MADE[form]
+    subject = prepared[competition_id]
+    competition = in_data_directory(subject, tmp_path)
+    answers = load_answers(competition.answers)
+    score = competition.grader.grade_fn
+    for name, recorded in subject.expected["scores"].items():
+        if recorded["error"] is None:
+            frame = read_csv(subject.submission(name))
+            assert score(made(frame), answers) == pytest.approx(score(frame, answers), nan_ok=True), name
