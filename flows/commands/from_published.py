@@ -7,12 +7,13 @@ person is marked with CHECK, which `mlebench check` refuses.
 from __future__ import annotations
 
 import re
-import shutil
 from pathlib import Path
 
 from common.errors import UserError
+from common.texts import read_text
 from competitions.published_code import PACKAGE
 from competitions.published_format import PublishedCompetition
+from flows.commands.options import create_folder
 
 MARK = "CHECK"
 _NOT_COPIED = ("config.yaml", "checksums.yaml", "leaderboard.csv", "kernels.txt", "description.md", "__pycache__", ".*")
@@ -62,7 +63,7 @@ def convert(source: Path, folder: Path) -> list[str]:
     for part, entry in entries.items():
         if entry.file.parent != competition.folder:
             raise UserError(f"{source}: {part} is in {entry.file}: copy it into the folder, and correct config.yaml")
-    shutil.copytree(competition.folder, folder, ignore=shutil.ignore_patterns(*_NOT_COPIED))
+    create_folder(competition.folder, folder, _NOT_COPIED)
     for part, entry in entries.items():
         module = f"published_{part}"
         if (folder / entry.file.name).is_file():
@@ -75,12 +76,12 @@ def convert(source: Path, folder: Path) -> list[str]:
     (folder / "competition.yaml").write_text(_facts(competition, folder.name), "utf-8")
     (folder / "description.md").write_text(_description(competition), "utf-8")
     for path in folder.rglob("*.py"):
-        path.write_text("".join(map(_marked, path.read_text("utf-8").splitlines(keepends=True))), "utf-8")
+        path.write_text("".join(map(_marked, read_text(path).splitlines(keepends=True))), "utf-8")
     return [
         f"{path.relative_to(folder)}, line {number}"
         for path in sorted(folder.rglob("*"))
         if path.suffix in (".py", ".yaml", ".md")
-        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1)
+        for number, line in enumerate(read_text(path).splitlines(), 1)
         if f" {MARK}: " in line
     ]
 

@@ -163,7 +163,7 @@ def _marked_places(folder: Path) -> list[str]:
         f"{path.relative_to(folder)}, line {number}: {line.partition('CHECK: ')[2].removesuffix(' -->')}"
         for path in sorted(folder.rglob("*"))
         if path.suffix in (".py", ".yaml", ".md") and path.is_file()
-        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1)
+        for number, line in enumerate(path.read_text("utf-8", "replace").splitlines(), 1)
         if _MARK.search(line)
     ]
 

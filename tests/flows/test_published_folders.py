@@ -182,3 +182,7 @@ def test_new_refuses_what_is_not_in_the_published_format(tmp_path: Path, capfd: 
     assert main(["new", "mine", "--from-published", str(tmp_path / "other"), "--into", str(tmp_path)]) == 1
     assert "is no competition in the published format: it has no config.yaml" in capfd.readouterr().err
     assert not (tmp_path / "mine").exists()
+    (tmp_path / "file").write_text("")
+    fork = copy_forks(tmp_path / "forks") / "hourly-load"
+    assert main(["new", "mine", "--from-published", str(fork), "--into", str(tmp_path / "file" / "below")]) == 1
+    assert "cannot be created: Not a directory; choose another directory with --into" in capfd.readouterr().err
