@@ -21,7 +21,7 @@ _BAND = Markup('<polygon class="band-of s{}" points="{}"/>')
 _CUT = Markup('<line class="cutoff l{0}" x1="{1:.1f}" x2="{1:.1f}" y1="{2:.1f}" y2="{3:.1f}"><title>{4}</title></line>')
 _DOT = Markup('<circle class="s{}" cx="{:.1f}" cy="{:.1f}" r="2.6"/>')
 _LEADER = Markup('<line class="lead" x1="{:.1f}" y1="{:.1f}" x2="{:.1f}" y2="{:.1f}"/>')
-_CHARACTERS = 17
+_CHARACTERS = 15
 _LABEL_HEIGHT = 14.0
 
 
@@ -182,7 +182,7 @@ class Frame:
 
 def _chart(lines: Sequence[Line], x: Axis, y: Axis, label: str) -> Markup:
     labelled = [line for line in lines if not line.kind]
-    frame = Frame(x, y, 440, 250, 44, 126)
+    frame = Frame(x, y, 440, 250, 44, 138)
     parts = frame.axes()
     for line in lines:
         parts += frame.line(line)
@@ -256,7 +256,7 @@ def short(text: str, most: int = _CHARACTERS) -> str:
     """A text without its middle if it is long: names often differ at their ends.
 
     >>> short("agent-with-a-long-name-v2")
-    'agent-wi…-name-v2'
+    'agent-w…name-v2'
     """
     left = most // 2
     return text if len(text) <= most else f"{text[:left]}…{text[left + 1 - most :]}"

@@ -39,13 +39,13 @@ class TimeTable:
 
 
 def time_table(view: View, results: Results) -> TimeTable | None:
-    """Medal rates over time; None without snapshots."""
+    """Medal rates over time; None without snapshots or medals."""
     if results.grades.empty:
         return None
     rates = results.learning[results.learning["axis"] == "seconds"]
     if repeated_by_all(list(rates["split"].unique())):
         rates = rates[rates["split"] != "all"]
-    if rates.empty:
+    if not (rates["any_medal"] > 0).any():
         return None
     times = sorted(rates["at"].unique())
     cells: dict[tuple[int, str], dict[float, dict[Any, Any]]] = {}

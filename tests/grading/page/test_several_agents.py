@@ -184,3 +184,21 @@ def test_the_published_row_claims_no_more_competitions_than_count_and_says_what_
     assert high.endswith("(1 of 15)")
     assert everything.endswith("(4 of 56)")
     assert "counted as failures: 1 run without a grade" in html
+
+
+def test_scores_over_time_are_drawn_for_many_agents_with_axes() -> None:
+    grades, runs = many(8, competitions=1)
+    taken = [
+        snapshots(
+            ("competition-0", seed, 1, 0.6), ("competition-0", seed, 4, 0.95), group=f"group-{a}", agent=f"agent-{a}"
+        )
+        for a in range(8)
+        for seed in range(3)
+    ]
+    limits = {"competition-0": HIGHER}
+    card = page(grades, runs, snapshots=pd.concat(taken), thresholds=limits).split('id="c-1"')[1].split("</article>")[0]
+    paths = re.findall(r'<path class="line l\d" data-line="(agent-\d)" d="([^"]+)"', card)
+    assert [name for name, _ in paths] == sorted(name for name, _ in paths)
+    assert [path.count("M") for _, path in paths] == [3] * 8, "a line for each run"
+    assert "gold 0.9" in card
+    assert "<span>0</span><span>2 h</span><span>4 h</span>" in card
