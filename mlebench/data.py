@@ -27,8 +27,8 @@ def download_and_prepare_dataset(
     """Prepare a competition in its data directory; nothing is done if it is prepared there.
 
     The data directory becomes a store, in which `<id>/prepared` leads to the dataset. The download comes from
-    `<id>/raw` or `<id>/<id>.zip` in the data directory, or else from Kaggle. In a store that is not local, the dataset
-    is prepared in that store.
+    `<id>/raw` or `<id>/<id>.zip` in the data directory, from the directory in MLEBENCH_RAW_DIR, or else from Kaggle. In
+    a store that is not local, the dataset is prepared in that store.
 
     Args:
         competition: the competition.
@@ -49,6 +49,7 @@ def download_and_prepare_dataset(
 
 
 def _prepare(competition: Competition, keep_raw: bool, verify: bool) -> None:
+    from common.settings import get_settings
     from storage.datasets.published_layout import EDITION, link_published_layout
     from tasks.checksum import discard_unused, verify_checksums
     from tasks.download import download_archive
@@ -59,8 +60,8 @@ def _prepare(competition: Competition, keep_raw: bool, verify: bool) -> None:
     store = open_store(competition.store or str(folder.parent))
     store.require_usable()
     at_hand = _has_files(competition.raw_dir) or (folder / f"{name}.zip").is_file()
-    raw_dir = str(folder.parent) if at_hand else None
-    download = download_archive(name, store.root, raw_dir, verify, EDITION)
+    raw_dir = folder.parent if at_hand else get_settings().raw_dir
+    download = download_archive(name, store.root, str(raw_dir) if raw_dir else None, verify, EDITION)
     if keep_raw and is_local(store.root) and not _has_files(competition.raw_dir):
         _unpack(Path(store.top.path(store.relative(store.raw(name)))), competition.raw_dir)
     key = split_dataset(name, store.root, EDITION, download)

@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from common.errors import UserError
+from common.settings import get_settings
 from flows.cli import main
 from mlebench.data import (
     download_and_prepare_dataset,
@@ -50,6 +51,17 @@ def test_without_keep_raw_no_download_is_left(kaggle: KaggleServer, packs: Path,
     assert is_dataset_prepared(competition)
     assert not competition.raw_dir.exists()
     assert not list(tmp_path.rglob("*.zip")) or {path.name for path in tmp_path.rglob("*.zip")} == {"images.zip"}
+
+
+def test_downloads_may_lie_in_a_directory_of_the_settings(
+    packs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copy(packs / ID / "raw.zip", tmp_path / f"{ID}.zip")
+    monkeypatch.setenv("MLEBENCH_RAW_DIR", str(tmp_path))
+    get_settings.cache_clear()
+    competition = Registry(tmp_path / "data").get_competition(ID)
+    download_and_prepare_dataset(competition, skip_verification=True)
+    assert is_dataset_prepared(competition)
 
 
 @pytest.mark.parametrize("form", ["raw", "archive"])
