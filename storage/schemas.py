@@ -112,6 +112,7 @@ _RUNS = TableSchema(
         Column("ledger_entries", "int64", "Number of lines of the ledger."),
         Column("ledger_signature", "string", "Signature of `ledger_head` by MLEBENCH_LEDGER_KEY; null without a key."),
         Column("submission_from", "string", "URL of the run whose files a regraded copy uses; null for a run itself."),
+        Column("files", "string", "Folder in the run's folder that has its files; null if that is the run's folder."),
         Column("dataset_key", "string", "Content key of the dataset that the agent worked on."),
         Column("edition_version", "string", "Version of the edition, such as `v2.1`; see docs/editions.md."),
     ),

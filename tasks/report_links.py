@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from sandbox.trajectory.page import FILE as PAGE
-from storage.runs.folders import RunFolder, StoredRun
+from storage.runs.folders import RunFolder
 from storage.store import Store
 
 if TYPE_CHECKING:
@@ -16,26 +16,28 @@ LOG = "logs/agent.log"
 
 
 def report_links(store: Store, runs: pd.DataFrame, root: str) -> dict[str, dict[tuple[str, str], str]]:
-    """By name of the field of `grading.page.Results`: (run group, run id) -> link, for the runs that have the file.
+    """By name of the field of `grading.page.Results`: (run group, run id) -> link.
 
-    `root` is the root of the store as seen from the report.
+    Every run that an agent made here has a log. Whether there is a trajectory is asked for runs with requests to
+    language models. `root` is the root of the store as seen from the report.
     """
     found: dict[str, dict[tuple[str, str], str]] = {"trajectories": {}, "logs": {}}
     if runs.empty:
         return found
-    known = runs[runs["seed"].ge(0) & runs["competition_id"].notna()]
-    asked = (known["gateway_requests"].fillna(0) > 0).tolist()
-    rows = known.to_dict("records")
-    folders = [RunFolder(store, row["run_group"], row["competition_id"], int(row["seed"])) for row in rows]
-    records = store.concurrently([folder.read_run_if_valid for folder in folders])
-    files = [
-        (name, record, f"{StoredRun(folder, record).source}/{file}")
-        for folder, record, made_requests in zip(folders, records, asked, strict=True)
-        if record is not None
-        for name, file in (("logs", LOG), *((("trajectories", PAGE),) if made_requests else ()))
-    ]
-    existing = store.concurrently([partial(store.exists, url) for _, _, url in files])
-    for (name, record, url), exists in zip(files, existing, strict=True):
+    known = runs[runs["seed"].ge(0) & runs["competition_id"].notna() & runs["backend"].notna()]
+    pages = {}
+    texts, asked = known[["files", "submission_from"]].fillna(""), known["gateway_requests"].fillna(0) > 0
+    for row, files, original, has_requests in zip(
+        known.to_dict("records"), texts["files"], texts["submission_from"], asked, strict=True
+    ):
+        run = row["run_group"], row["run_id"]
+        folder = RunFolder(store, row["run_group"], row["competition_id"], int(row["seed"]), files)
+        source = original or folder.files_url
+        found["logs"][run] = f"{root}/{store.relative(source)}/{LOG}"
+        if has_requests:
+            pages[run] = f"{source}/{PAGE}"
+    existing = store.concurrently([partial(store.exists, url) for url in pages.values()])
+    for (run, url), exists in zip(pages.items(), existing, strict=True):
         if exists:
-            found[name][record.run_group, record.run_id] = f"{root}/{store.relative(url)}"
+            found["trajectories"][run] = f"{root}/{store.relative(url)}"
     return found
