@@ -44,6 +44,7 @@ These are caught in the package that raises them, and do not reach a user:
     InvalidSubmission                     competitions.scoring.errors
     ScoreNote                             competitions.scoring.notes
     UnsupportedCsv                        competitions.tables.csv_blocks
+    Uncuttable                            grading.workers.cutting
     Unreadable                            grading.integrity.examiner
     NoAnswer                              grading.integrity.questions
     Skipped                               grading.competition_checks.subject

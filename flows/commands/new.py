@@ -30,7 +30,7 @@ TEMPLATE = Path(competitions.__file__).parent / "template"
 @click.option(
     "--from-published",
     "published",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    type=click.Path(file_okay=False, path_type=Path),
     help="Make it of this folder in the format of the published benchmark (config.yaml, prepare.py, grade.py).",
 )
 def command(competition_id: str, into: Path, published: Path | None) -> None:

@@ -208,7 +208,7 @@ class TestConditions:
     def test_every_other_one_is_named(self) -> None:
         other = self.PUBLISHED.assign(time_limit_seconds=360000.0, cpus=8, memory_bytes=64 << 30, gpus=0, hardware="x")
         found = deviations(other, 1, "v2")
-        for part in ("100 h", "processors: 8", "memory: 69 GB", "GPUs: 0", "seeds: 1", "edition: v2"):
+        for part in ("100 h", "processors: 8", "memory: 64 GiB", "GPUs: 0", "seeds: 1", "edition: v2"):
             assert any(part in each for each in found), part
 
     def test_what_was_not_recorded_is_a_deviation(self) -> None:
