@@ -26,7 +26,10 @@ _COMPARED = {
     "scorer": "scorer",
 }
 """Columns of tables/runs that decide what an agent could do."""
-SWITCHES = {"obfuscated": "descriptions: obfuscated", "scorer": "scorer: agents could compute the metric themselves"}
+SWITCHES = {
+    "obfuscated": "descriptions: obfuscated",
+    "scorer": "scorer: agents could compute the official metric on their own held-out data",
+}
 """Conditions that are on or off, and how they deviate from the published ones when they are on."""
 _PUBLISHED: tuple[tuple[str, tuple[float, ...], str], ...] = (
     ("time_limit_seconds", (24 * 3600.0,), "24 h"),
