@@ -24,11 +24,17 @@ class Rung:
     standard_error: float
 
 
-def climb(best: Rung | None, score: float, standard_error: float, *, lower_is_better: bool) -> Rung | None:
-    """The rung after a new file: its own if it improves on the best by more than a standard error, else the best.
+def climb(
+    best: Rung | None, score: float, standard_error: float, *, lower_is_better: bool, least_step: float = 0.0
+) -> Rung | None:
+    """The rung after a new file: its own if it improves on the best by more than a step, else the best.
 
-    What is told is rounded to the decimal place of the standard error's first digit. A file without a finite score or
-    standard error changes nothing.
+    The step is the larger one of the two files' standard errors. What is told is rounded to the decimal place of its
+    first digit. A file without a finite score or standard error changes nothing.
+
+    Predictions that are nearly constant have nearly no noise under log loss or RMSE. An agent could then find out
+    single labels by tiny changes of such a file, unless steps have a lower bound, `least_step`: choose one below which
+    an improvement does not matter, such as a tenth of the distance between the gold threshold and the median.
 
     >>> first = climb(None, 0.71234, 0.02, lower_is_better=False)
     >>> first.shown
@@ -40,7 +46,7 @@ def climb(best: Rung | None, score: float, standard_error: float, *, lower_is_be
     """
     if not math.isfinite(score) or not math.isfinite(standard_error):
         return best
-    step = max(standard_error, best.standard_error if best is not None else 0.0)
+    step = max(standard_error, best.standard_error if best is not None else 0.0, least_step)
     rung = Rung(_rounded(score, step), score, standard_error)
     if best is None:
         return rung

@@ -55,6 +55,16 @@ def test_answers_never_become_worse(files: list[tuple[float, float]], lower_is_b
     assert shown == sorted(shown, reverse=lower_is_better)
 
 
+def test_steps_have_a_lower_bound_where_noise_vanishes() -> None:
+    """Log loss of nearly constant predictions: single labels change it by less than any agent could need."""
+    files = [(0.6931 - change, 1.1 * change) for change in (0.0, 1e-6, 1e-5, 1e-4, 1e-3)]
+    best, shown = None, set()
+    for score, error in files:
+        best = climb(best, score, error, lower_is_better=True, least_step=0.01)
+        shown.add(best.shown if best else None)
+    assert shown == {0.69}
+
+
 def test_a_file_that_differs_in_one_row_tells_nothing() -> None:
     """Accuracy of n rows: one row more is 1 / n, the step sqrt(p (1 - p) / n)."""
     rows = 300
