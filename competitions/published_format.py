@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+import traceback
 from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 _NOT_CODE = ("leaderboard.csv", "kernels.txt")
 _MAX_MESSAGE_CHARACTERS = 300
+_MAX_DETAIL_CHARACTERS = 20_000
 
 
 class _Dataset(BaseModel):
@@ -139,7 +141,8 @@ class PublishedCompetition(Competition):
         """The unrounded score. Raises `InvalidSubmission`, also if the grader dies of the submission.
 
         Graders of this format often check little: a missing column is a KeyError. As in the published benchmark, the
-        submission is invalid. A grader that cannot be imported, or returns no number, is at fault itself.
+        submission is invalid. Agents read the message, so it has the type of such an exception alone: its text may be
+        an answer or a path. A grader that cannot be imported, or returns no number, is at fault itself.
         """
         from competitions.scoring.errors import InvalidSubmission
 
@@ -152,8 +155,9 @@ class PublishedCompetition(Competition):
         except (ImportError, MemoryError):
             raise
         except Exception as error:
-            reason = f"{type(error).__name__}: {one_line(error)}"[:_MAX_MESSAGE_CHARACTERS]
-            raise InvalidSubmission(f"the grader cannot score this submission: {reason}") from error
+            invalid = InvalidSubmission(f"the grader cannot score this submission ({type(error).__name__})")
+            invalid.detail = traceback.format_exc()[-_MAX_DETAIL_CHARACTERS:]
+            raise invalid from error
         return float(score)
 
     def check_table(self, submission: Any, answers: Any, edition: Edition = "v1") -> None:

@@ -8,3 +8,6 @@ class InvalidSubmission(Exception):
 
     The message is shown to the agent: one line that says what to fix and reveals nothing about the answers.
     """
+
+    detail: str | None = None
+    """What operators alone are shown, such as the traceback of a grader that died of the submission."""

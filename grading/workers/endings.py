@@ -28,7 +28,7 @@ TOO_EXPENSIVE = "too expensive to score"
 
 @dataclass(frozen=True)
 class Verdict:
-    """The result of one submission. `message` says why there is no score; `detail` is a traceback of the grader."""
+    """The result of one submission. `message` says why there is no score; `detail`, for operators, is a traceback."""
 
     outcome: Outcome
     score: float | None = None

@@ -44,7 +44,9 @@ def score_submission(
         notes = [str(warning.message) for warning in caught if issubclass(warning.category, ScoreNote)]
         return Verdict("valid", value, message=" ".join(dict.fromkeys(notes)) or None)
     except InvalidSubmission as error:
-        return too_large(bounds) if _OUT_OF_MEMORY in str(error) else Verdict("invalid", message=str(error))
+        if _OUT_OF_MEMORY in str(error):
+            return too_large(bounds)
+        return Verdict("invalid", message=str(error), detail=error.detail)
     except MemoryError:
         lift_memory_limit()
         return too_large(bounds) if phase == "reading" else out_of_memory(bounds)

@@ -30,8 +30,8 @@ def main(competition_id: str, edition: Edition, answers: Path, submission: Path,
         result = grader.grade(submission)
     score_text = f"score {result.report.score}" if result.outcome == "valid" else None
     click.echo(f"{result.outcome}: {'. '.join(filter(None, (score_text, result.message)))}")
-    if result.detail:
-        raise click.ClickException(f"grading failed, which is no failure of the agent\n{result.detail}")
+    if result.outcome == "failed":
+        raise click.ClickException(f"grading failed, which is no failure of the agent\n{result.detail or ''}")
     values = rewards_of(result.report, competition.facts)
     rewards.write_text(plain_json.dumps(values) + "\n", "utf-8")
 

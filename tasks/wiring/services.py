@@ -166,6 +166,8 @@ def grader_verdict(grader: GradingPool, submission: Path) -> Verdict:
         return Verdict("valid")
     # The limits of validation are tighter than those of grading, so that what exceeds them may still be valid.
     if grade.outcome == "invalid" and not str(grade.message).startswith(TOO_EXPENSIVE):
+        if grade.detail:
+            logger.warning("a submission is not valid: %s\n%s", grade.message, grade.detail)
         return Verdict("invalid", grade.message)
     logger.error("a submission could not be validated: %s\n%s", grade.message, grade.detail or "")
     return Verdict("failed")

@@ -173,8 +173,8 @@ def test_a_submission_of_which_the_grader_dies_is_invalid(forks: Path) -> None:
         pd.DataFrame({"id": [1], "load": [2.0], "scale": [1.0]}),
     )
     for submission, reason in (
-        (pd.DataFrame({"id": [1]}), r"KeyError: 'load"),
-        (pd.DataFrame({"id": [1, 2], "load": [2, 2]}), "Submission must have the same length"),
+        (pd.DataFrame({"id": [1]}), r"cannot score this submission \(KeyError\)$"),
+        (pd.DataFrame({"id": [1, 2], "load": [2, 2]}), r"cannot score this submission \(AssertionError\)$"),
     ):
         with pytest.raises(InvalidSubmission, match=reason):
             competition.score_table(submission, answers)
@@ -199,9 +199,9 @@ def test_two_forks_with_modules_of_the_same_names_do_not_mix(forks: Path, tmp_pa
 
 
 def test_a_clone_s_own_utilities_come_before_ours(forks: Path) -> None:
-    body = "raise AssertionError('own utilities')"
+    body = "raise InterruptedError"
     (forks / "utils.py").write_text(f"def prepare_for_accuracy_metric(*_, **__): {body}\n")
-    with pytest.raises(InvalidSubmission, match="own utilities"):
+    with pytest.raises(InvalidSubmission, match="InterruptedError"):
         registry.load(forks / "signal-strength").score_table(pd.DataFrame(), pd.DataFrame())
 
 

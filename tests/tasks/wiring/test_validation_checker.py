@@ -11,10 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from competitions import registry
 from grading.workers import GradingPool
 from sandbox.validation.checker import OnDemandChecker, Verdict
 from tasks.wiring.services import grader_verdict
 from tests.prepared import Prepared, PreparedCompetitions
+from tests.published_folders import copy_forks
 from tests.waiting import until
 
 
@@ -63,6 +65,24 @@ def test_what_is_wrong_is_said_in_the_graders_words(check: OnDemandChecker, tmp_
     assert str(tmp_path) not in str(verdict.message)
     file.write_bytes(b"\x00\xff" * 1000)
     assert check(file).outcome == "invalid"
+
+
+@pytest.mark.parametrize(
+    "line", ["raise KeyError(answers['load'][0])", "import os; raise OSError(str(answers['load'][0]), os.getcwd())"]
+)
+def test_the_text_of_an_exception_of_a_fork_s_grader_is_for_operators(
+    tmp_path: Path, line: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It may be an answer, or name a path of the host."""
+    folder = copy_forks(tmp_path / "forks") / "hourly-load"
+    (folder / "grade.py").write_text(f"def grade(submission, answers):\n    {line}\n")
+    (tmp_path / "private").mkdir()
+    (tmp_path / "private" / "answers.csv").write_text("id,load,scale\n1,-78.69,1\n")
+    with GradingPool(registry.load(folder), tmp_path) as grader:
+        verdict = grader_verdict(grader, tmp_path / "private" / "answers.csv")
+    kind = "KeyError" if "KeyError" in line else "OSError"
+    assert verdict == Verdict("invalid", f"the grader cannot score this submission ({kind})")
+    assert "-78.69" in caplog.text
 
 
 def test_closing_does_not_wait_for_a_long_grading(tmp_path: Path) -> None:
