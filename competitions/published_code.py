@@ -12,6 +12,7 @@ import importlib
 import os
 import re
 import sys
+import threading
 from importlib.machinery import FileFinder
 from pathlib import Path
 from types import ModuleType
@@ -22,6 +23,11 @@ from competitions.from_source import FromSource
 
 PACKAGE = "mlebench.competitions"
 _REFERENCE = re.compile(r"(?:file:(?P<path>.+)|(?P<module>[\w.-]+)):(?P<function>\w+)")
+
+lock = threading.RLock()
+"""Held while code of a folder runs: `sys.modules` is global, and has the code of one directory at a time."""
+_versions: dict[str, tuple[str, int]] = {}
+"""Of each imported module, the version of its code and the process that imported it."""
 
 
 class Entry(NamedTuple):
@@ -52,18 +58,34 @@ def entry(folder: Path, reference: str, field: str) -> Entry:
     return Entry(".".join((PACKAGE, *parts)), match["function"], path)
 
 
-def imported(folder: Path, module: str) -> ModuleType:
-    """Import a module of a folder. Modules of other directories are forgotten, because they may have the same names."""
+def imported(folder: Path, module: str, version: str) -> ModuleType:
+    """Import a module of a folder, again if the code has another `version` than when it was imported.
+
+    Modules of other directories and versions are forgotten, because they may have the same names. Hold `lock` as long
+    as the module is used: its functions may import further ones. A forked process uses what its parent has imported,
+    since graders record scores under the fingerprint of that.
+    """
     package = importlib.import_module(PACKAGE)
     assert package.__file__ is not None
     directory, own = folder.parent, Path(package.__file__).parent
-    if list(package.__path__) != [str(directory), str(own)]:
-        for name in [name for name in sys.modules if name.startswith(f"{PACKAGE}.")]:
-            del sys.modules[name]
-        package.__path__ = [str(directory), str(own)]
-        top = sys.modules[PACKAGE.partition(".")[0]]
-        clone = [str(directory.parent)] if directory.parts[-2:] == tuple(PACKAGE.split(".")) else []
-        top.__path__ = [str(own.parent), *clone]
-    for path in map(str, (directory, folder)):
-        sys.path_importer_cache[path] = FileFinder(path, (FromSource, [".py"]))
-    return importlib.import_module(module)
+    with lock:
+        known, process = _versions.get(module, ("", os.getpid()))  # what another module has imported may have changed
+        if (known != version and process == os.getpid()) or list(package.__path__) != [str(directory), str(own)]:
+            _forget()
+            package.__path__ = [str(directory), str(own)]
+            top = sys.modules[PACKAGE.partition(".")[0]]
+            clone = [str(directory.parent)] if directory.parts[-2:] == tuple(PACKAGE.split(".")) else []
+            top.__path__ = [str(own.parent), *clone]
+        for path in map(str, (directory, folder)):
+            sys.path_importer_cache[path] = FileFinder(path, (FromSource, [".py"]))
+        loaded = importlib.import_module(module)
+        _versions.setdefault(module, (version, os.getpid()))
+        return loaded
+
+
+def _forget() -> None:
+    """Forget the modules of all folders, also as attributes of their package."""
+    _versions.clear()
+    for name in [name for name in sys.modules if name.startswith(f"{PACKAGE}.")]:
+        del sys.modules[name]
+        vars(sys.modules[PACKAGE]).pop(name.rpartition(".")[2], None)

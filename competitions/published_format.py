@@ -19,13 +19,14 @@ from pydantic import BaseModel, Field
 
 from common.errors import UserError, one_line
 from common.texts import read_text
+from competitions import published_code
 from competitions.competition import Competition, Part, facts_in
 from competitions.editions import EDITIONS, Edition
 from competitions.errors import BadCompetition
 from competitions.facts import Checksums, CompetitionFacts, Direction, Files, Leaderboard, Metric
 from competitions.fingerprints import Closure, closure, digest, shown
 from competitions.leaderboard import leaderboard_of
-from competitions.published_code import Entry, entry, imported
+from competitions.published_code import Entry, entry
 
 if TYPE_CHECKING:
     from competitions.preparing.declaration import Preparation
@@ -147,17 +148,18 @@ class PublishedCompetition(Competition):
         from competitions.scoring.errors import InvalidSubmission
 
         self._check_edition(edition)
-        grade = getattr(self.module("grade"), self.entry("grade").function)
-        try:
-            score = grade(submission, answers)
-        except InvalidSubmission as error:
-            raise InvalidSubmission(one_line(error)[:_MAX_MESSAGE_CHARACTERS]) from error
-        except (ImportError, MemoryError):
-            raise
-        except Exception as error:
-            invalid = InvalidSubmission(f"the grader cannot score this submission ({type(error).__name__})")
-            invalid.detail = traceback.format_exc()[-_MAX_DETAIL_CHARACTERS:]
-            raise invalid from error
+        with published_code.lock:
+            grade = getattr(self.module("grade"), self.entry("grade").function)
+            try:
+                score = grade(submission, answers)
+            except InvalidSubmission as error:
+                raise InvalidSubmission(one_line(error)[:_MAX_MESSAGE_CHARACTERS]) from error
+            except (ImportError, MemoryError):
+                raise
+            except (Exception, SystemExit) as error:
+                invalid = InvalidSubmission(f"the grader cannot score this submission ({type(error).__name__})")
+                invalid.detail = traceback.format_exc()[-_MAX_DETAIL_CHARACTERS:]
+                raise invalid from error
         return float(score)
 
     def check_table(self, submission: Any, answers: Any, edition: Edition = "v1") -> None:
@@ -171,7 +173,8 @@ class PublishedCompetition(Competition):
         return entry(self.folder, self.config.grader.grade_fn, "grader.grade_fn")
 
     def _imported(self, name: str) -> ModuleType:
-        return imported(self.folder, self.entry("prepare" if name == "prepare" else "grade").module)
+        part: Part = "prepare" if name == "prepare" else "grade"
+        return published_code.imported(self.folder, self.entry(part).module, self.fingerprint(part))
 
     def _closure(self, part: Part) -> Closure:
         path = self.folder / "bundle.py" if part == "bundle" else self.entry(part).file

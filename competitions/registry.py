@@ -17,6 +17,7 @@ from competitions.published_format import PublishedCompetition
 
 CATALOG = Path(__file__).parent / "catalog"
 SPLITS = ("low", "lite", "medium", "high", "all", "dev", "demo", "systemcard")
+_FACTS = ("config.yaml", "leaderboard.csv", "checksums.yaml")
 _BENCHMARK = ("low", "medium", "high")
 _COMPLEXITY = re.compile(r"^complexity: *(\w+)\s", re.MULTILINE)
 
@@ -92,12 +93,20 @@ def load(folder: Path) -> Competition:
     return Competition.load(folder)
 
 
-_load = lru_cache(maxsize=256)(load)
+@lru_cache(maxsize=256)
+def _loaded(folder: Path, _files: object) -> Competition:
+    return load(folder)
+
+
+def _load(folder: Path) -> Competition:
+    """The competition in a folder. One in the published format is read again after a change of what its facts are."""
+    files = [folder / name for name in _FACTS] if folder.parent != CATALOG else []
+    return _loaded(folder, tuple(path.stat().st_mtime_ns if path.is_file() else 0 for path in files))
 
 
 def reread() -> None:
     """Read the competitions' folders again, after a file in one was changed by this process."""
-    _load.cache_clear()
+    _loaded.cache_clear()
 
 
 def get(competition_id: str) -> Competition:

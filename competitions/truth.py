@@ -62,6 +62,11 @@ def columns_of(content: Mapping[str, Any] | None) -> dict[str, TruthColumn] | No
 
 def require_scorable(competition: Competition) -> None:
     """Raise `UserError` if it is not known how TRUTH looks for this competition."""
+    if competition.published_format:
+        raise UserError(
+            f"{competition.id} has no scorer: the scorer needs competition.yaml's description of the truth, and the "
+            "folder is in the published format; `mlebench new ID --from-published` makes a folder with one"
+        )
     if competition.facts.truth_lines is None and hasattr(competition.module("grade"), "read_answers"):
         raise UserError(
             f"{competition.id} has no scorer: its grade.py reads the answers with a function of its own, so "

@@ -1,9 +1,10 @@
 """Datasets whose files a function of the competition writes itself, as `prepare` does in the published format.
 
 `write(raw, public, private)` gets three directories. It runs in a process of its own, which has no secrets of the
-operator, ends after a time limit, and is ended with all of its children. It works on an unpacked copy of the download,
-below a temporary directory that is also its current and its home directory: what it leaves beside `public` and
-`private` is removed with it. It is not confined otherwise: it is code of the operator, as every prepare.py.
+operator, ends after a time limit, and is ended with its process group; what starts a session of its own goes on. It
+works on an unpacked copy of the download, below a temporary directory that is also its current and its home directory:
+what it leaves beside `public` and `private` is removed with it. It is not confined otherwise: it is code of the
+operator, as every prepare.py.
 """
 
 from __future__ import annotations
@@ -116,7 +117,7 @@ def _run(folder: Path, module: str, function: str, work: _Work) -> None:
             "MLEBENCH_PREPARE_TIME_LIMIT if it needs longer"
         ).of_kind("limits") from None
     finally:
-        with contextlib.suppress(ProcessLookupError):  # the children that it has left, too
+        with contextlib.suppress(ProcessLookupError):  # its children, too, unless they started a session of their own
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
     if code == -signal.SIGKILL:
@@ -134,16 +135,19 @@ def _run(folder: Path, module: str, function: str, work: _Work) -> None:
 def _files(directory: Path, top: Path) -> list[str]:
     """Paths of the files in a directory, sorted. Links to files below `top` count as these files.
 
-    Raises `BadCompetition` for other links and for what is no file.
+    Raises `BadCompetition` for other links, also in place of the directory, and for what is no file.
     """
+    if (actual := Path(os.path.realpath(directory))) != directory:
+        raise BadCompetition(f"{directory.relative_to(top)} is a link to {actual}: write into the directory itself")
     found = []
     for folder, _, _ in os.walk(directory):
         for entry in os.scandir(folder):
             path = Path(entry.path)
             if entry.is_dir(follow_symlinks=False):
                 continue
-            if entry.is_symlink() and not path.resolve().is_relative_to(top):
-                raise BadCompetition(f"{path.relative_to(top)} is a link to {path.resolve()}: write the file itself")
+            actual = Path(os.path.realpath(path))  # `resolve` raises an error for a loop
+            if entry.is_symlink() and not actual.is_relative_to(top):
+                raise BadCompetition(f"{path.relative_to(top)} is a link to {actual}: write the file itself")
             if not path.exists() or not stat.S_ISREG(path.stat().st_mode):
                 raise BadCompetition(f"{path.relative_to(top)} is no file: a link, if it is one, must lead to a file")
             found.append(path.relative_to(directory).as_posix())

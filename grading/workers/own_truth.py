@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import re
 import traceback
 import warnings
 from collections.abc import Callable
@@ -31,6 +32,11 @@ _METRICS = "/competitions/scoring/metrics/"
 def _is_of_a_metric(error: Exception) -> bool:
     """Whether one of our metrics raised the error, so that its text is about numbers and names nothing of this host."""
     return _METRICS in Path(traceback.extract_tb(error.__traceback__)[-1].filename).as_posix()
+
+
+def _of_truth(error: InvalidSubmission) -> str:
+    """The message of a check of submissions about a truth."""
+    return re.sub(r"^The submission\b", "TRUTH", str(error))
 
 
 @dataclass
@@ -61,7 +67,8 @@ class OwnTruth:
             begin("grading")
             return self._scored(table, truth)
         except InvalidSubmission as error:
-            return Verdict("invalid", message=f"{self._file}: {error}")
+            reason = _of_truth(error) if self.phase == "truth" else error
+            return Verdict("invalid", message=f"{self._file}: {reason}")
         except MemoryError:
             lift_memory_limit()
             return out_of_memory(self.bounds) if self.phase == "grading" else too_large(self.bounds, self.phase)
@@ -131,5 +138,5 @@ class OwnTruth:
         try:
             self.competition.score_table(self._truth(), self._truth(), self.edition)
         except InvalidSubmission as error:
-            return str(error)
+            return _of_truth(error)
         return None

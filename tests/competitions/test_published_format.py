@@ -17,6 +17,7 @@ from competitions.preparing import limits
 from competitions.preparing.download import Download
 from competitions.published_format import PublishedCompetition
 from competitions.scoring.errors import InvalidSubmission
+from competitions.truth import require_scorable
 from storage.datasets import prepare
 from tests.published_folders import IDS, copy_forks, write_downloads
 
@@ -190,19 +191,9 @@ def test_a_grader_at_fault_is_not_the_submission_s_failure(forks: Path, line: st
         registry.load(forks / "hourly-load").score_table(pd.DataFrame(), pd.DataFrame())
 
 
-def test_two_forks_with_modules_of_the_same_names_do_not_mix(forks: Path, tmp_path: Path) -> None:
-    other = copy_forks(tmp_path / "other")
-    edit(other / "telecom_metrics.py", "** 2)", "** 2) + 1")
-    truth = pd.DataFrame({"Id": [1, 2], "rssi": [1.0, 2.0]})
-    first, second = registry.load(forks / "signal-strength"), registry.load(other / "signal-strength")
-    assert [each.score_table(truth, truth) for each in (first, second, first)] == [0, 1, 0]
-
-
-def test_a_clone_s_own_utilities_come_before_ours(forks: Path) -> None:
-    body = "raise InterruptedError"
-    (forks / "utils.py").write_text(f"def prepare_for_accuracy_metric(*_, **__): {body}\n")
-    with pytest.raises(InvalidSubmission, match="InterruptedError"):
-        registry.load(forks / "signal-strength").score_table(pd.DataFrame(), pd.DataFrame())
+def test_it_has_no_scorer(forks: Path) -> None:
+    with pytest.raises(UserError, match="`mlebench new ID --from-published` makes"):
+        require_scorable(registry.load(forks / "cell-types"))
 
 
 @pytest.mark.parametrize(
@@ -246,6 +237,12 @@ HOSTILE: dict[str, tuple[str, str]] = {
     ),
     "links outside": ("(public / 'x').symlink_to('/etc/passwd')", "public/x is a link to /etc/passwd: write the file"),
     "links to a folder": ("(public / 'x').symlink_to(raw)", "public/x is no file"),
+    "links in a loop": ("(public / 'x').symlink_to('x')", "public/x is no file: a link, if it is one, must lead"),
+    "replaces public": ("public.rmdir()\n    public.symlink_to('/etc')", "public is a link to /etc: write into the"),
+    "replaces the parent": (
+        "public.parent.rename(raw / 'x')\n    public.parent.symlink_to('/etc')",
+        "public is a link to /etc/public: write into the",
+    ),
     "leaves a pipe": ("import os\n    os.mkfifo(public / 'x')", "public/x is no file"),
 }
 

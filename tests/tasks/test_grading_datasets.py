@@ -257,7 +257,7 @@ class TestGradeKeys:
         changed = facts.read_text().replace("progression: {values: number}", "progression: {values: number, high: -1}")
         assert changed != facts.read_text()
         facts.write_text(changed)
-        registry._load.cache_clear()
+        registry.reread()
         assert main(["regrade", "g", "--edition", "v2", "--store", store.root]) == 0
         second = folder.read_grade("v2")
         assert first is not None
@@ -271,7 +271,7 @@ class TestGradeKeys:
         gold = registry.get("own").facts.leaderboard.gold
         assert f"gold: {gold}" in facts.read_text()
         facts.write_text(facts.read_text().replace(f"gold: {gold}", f"gold: {gold / 2}"))
-        registry._load.cache_clear()
+        registry.reread()
         assert finished_grade(store, request_of(store)) is None
 
     def test_a_grade_under_another_key_is_made_again(self, own: Path, store: Store) -> None:

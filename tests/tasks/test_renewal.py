@@ -180,7 +180,7 @@ def test_parameters_that_changed_are_no_refactoring(own: Own) -> None:
     facts.write_text(facts.read_text() + "\nparams: {count: 1}\n")
     from competitions import registry
 
-    registry._load.cache_clear()
+    registry.reread()
     assert own.prepare() != key
     assert own.told == []
 
@@ -207,7 +207,7 @@ def test_new_checksums_are_compared_with_a_dataset_that_exists(own: Own) -> None
     for right in (False, True):
         text = f"{facts}\nchecksums:\n  prepared:\n    public/images/0.bin: '{md5[right]}'\n"
         (own.folder / "competition.yaml").write_text(text)
-        registry._load.cache_clear()
+        registry.reread()
         own.store.remove(own.store.raw("own"))
         assert not is_verified(own.store, Dataset("v1", "own", key), registry.get("own"))
         assert not already_prepared(own.store, OWN)
