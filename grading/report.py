@@ -94,20 +94,25 @@ class GradingReport(_Published):
         return self.model_dump(exclude={"competition_reports"})
 
     def write(self, folder: Path, part: str = "") -> Path:
-        """Write it into a folder under the published name, `<time>_<part>grading_report.json`; returns its path.
+        """Write it into a folder under the published name; returns its path."""
+        return write_report(folder, self.to_json(), part)
 
-        The time is the first second, from now on, of which the folder has no report: none may replace another.
-        """
-        moment = datetime.now(UTC)
-        while True:
-            path = folder / f"{moment:%Y-%m-%dT%H-%M-%S-%Z}_{part}grading_report.json"
-            try:
-                with path.open("x", encoding="utf-8") as file:
-                    file.write(self.to_json())
-            except FileExistsError:
-                moment += timedelta(seconds=1)
-            else:
-                return path
+
+def write_report(folder: Path, text: str, part: str = "") -> Path:
+    """Write a report into a folder as `<time>_<part>grading_report.json`; returns its path.
+
+    The time is the first second, from now on, of which the folder has no report: none may replace another.
+    """
+    moment = datetime.now(UTC)
+    while True:
+        path = folder / f"{moment:%Y-%m-%dT%H-%M-%S-%Z}_{part}grading_report.json"
+        try:
+            with path.open("x", encoding="utf-8") as file:
+                file.write(text)
+        except FileExistsError:
+            moment += timedelta(seconds=1)
+        else:
+            return path
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import re
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -131,4 +132,7 @@ def _move_files(source: Path, target: Path) -> None:
     """Move what a folder has into another one, which may exist."""
     target.mkdir(parents=True, exist_ok=True)
     for path in source.iterdir():
-        path.rename(target / path.name)
+        if path.is_dir() and (target / path.name).is_dir():
+            _move_files(path, target / path.name)
+        else:
+            shutil.move(path, target / path.name)  # it may be on another file system

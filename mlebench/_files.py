@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import atexit
+import csv
+import ctypes
 import os
 import secrets
+import shutil
+import tempfile
 from contextlib import ExitStack, suppress
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+from common.errors import UserError
 from mlebench._catalog import competition
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from competitions.competition import Competition as CatalogCompetition
+    from mlebench.registry import Competition
     from storage.dataset import Dataset
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()) / "mle-bench"
@@ -25,14 +30,20 @@ CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()) 
 _PARTS = (("prepared", "public"), ("prepared", "private"))
 FROM_THRESHOLDS = "thresholds of competition.yaml"
 """The `source` of a leaderboard that is made of the thresholds."""
+FROM_KAGGLE = "kaggle"
+"""The `source` of a leaderboard that was fetched."""
+_GENERATED_CHECKSUMS = "# MD5s of competition.yaml\n"
+MADE_OF_FACTS = ("leaderboard", "checksums")
+"""Files of a `Competition` that are made of what its competition.yaml says."""
 
 
 def existing(competition_id: str, store: str | None, name: str, path: Path) -> Path:
-    """The path of a file or folder that stands for `path`, which does not exist; `path` if there is none."""
-    if name == "leaderboard":
-        return _written(path, leaderboard_of(competition(competition_id)).to_csv(index=False))
-    if name == "checksums":
-        return _written(path, _checksums_of(competition(competition_id)))
+    """The path of a file or folder that stands for `path`, which does not exist; `path` if there is none.
+
+    A leaderboard or checksums may exist: they are replaced if they were generated of facts that have changed.
+    """
+    if name in MADE_OF_FACTS:
+        return _made_of_facts(competition_id, name, path)
     if store is None or (dataset := stored(store, competition_id)) is None:
         return path
     places = [place for place, pair in enumerate(pairwise(path.parts)) if pair in _PARTS]
@@ -42,14 +53,71 @@ def existing(competition_id: str, store: str | None, name: str, path: Path) -> P
     return _folder(store, dataset, relative[0]).joinpath(*relative)
 
 
+def _made_of_facts(competition_id: str, name: str, path: Path) -> Path:
+    """The leaderboard or the checksums of a competition: a file that somebody put at `path`, or what the facts say."""
+    try:
+        ours = competition(competition_id)
+    except FileNotFoundError:
+        if path.is_file():
+            return path
+        raise
+    place, facts, time_of_place = _current.get(path, (path, None, 0))
+    if facts is ours.facts and place.is_file() and place.stat().st_mtime_ns == time_of_place:
+        return place
+    own = ours.folder / path.name
+    own_counts = ours.published_format and own.is_file()
+    if path.is_file() and not _is_generated(path, name, own_counts):
+        return path
+    if own_counts:
+        return own
+    text = leaderboard_of(ours).to_csv(index=False) if name == "leaderboard" else _checksums_of(ours)
+    place = path if path.is_file() and path.read_text("utf-8") == text else _written(path, text)
+    _current[path] = (place, ours.facts, place.stat().st_mtime_ns)
+    return place
+
+
+def beside_the_data(subject: Competition, name: str) -> Path:
+    """Where to write a leaderboard or checksums: not into the folder with a competition's code."""
+    path: Path = getattr(subject, name)
+    try:
+        own = competition(subject.id).folder
+    except FileNotFoundError:
+        return path
+    return subject.raw_dir.parent / path.name if path.parent == own else path
+
+
+_current: dict[Path, tuple[Path, Any, int]] = {}
+"""Files that this process has compared with the facts, by the path in the data directory: file, facts and its time."""
+
+
+def _is_generated(path: Path, name: str, own_counts: bool) -> bool:
+    """Whether a file was written by us; of a folder with its own leaderboard, any that was not fetched from Kaggle."""
+    with path.open(encoding="utf-8", errors="replace", newline="") as file:
+        if name == "checksums":
+            return file.readline() == _GENERATED_CHECKSUMS
+        source = next(csv.DictReader(file), {}).get("source")
+    return source != FROM_KAGGLE if own_counts else source == FROM_THRESHOLDS
+
+
 def stored(store: str, competition_id: str) -> Dataset | None:
-    """The prepared dataset of edition v1 in a store; None if there is none."""
+    """The prepared dataset of edition v1 in a store; None if there is none.
+
+    Raises `UserError` in one line for an error of the store, such as missing credentials.
+    """
+    from common.causes import cause_of, explain
     from storage.dataset import Dataset
     from storage.datasets.current import find
     from storage.datasets.published_layout import EDITION
     from tasks.wiring.context import open_store
 
-    return find(open_store(store), Dataset(EDITION, competition_id))
+    try:
+        return find(open_store(store), Dataset(EDITION, competition_id))
+    except UserError:
+        raise
+    except Exception as error:
+        if cause_of(error).kind == "bug":
+            raise
+        raise UserError(f"{store} cannot be read: {explain(error)}") from error
 
 
 @cache
@@ -68,10 +136,21 @@ def _copies() -> ExitStack:
     return copies
 
 
+def _forget_copies() -> None:
+    """In a process that was forked: the files belong to the process before, which may still read them."""
+    if _copies.cache_info().currsize:
+        copies = _copies()
+        atexit.unregister(copies.close)
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(copies))  # it is never freed, which would close it
+    for cached in (_copies, _folder, _temporary):
+        cached.cache_clear()
+
+
+os.register_at_fork(after_in_child=_forget_copies)
+
+
 def leaderboard_of(ours: CatalogCompetition) -> pd.DataFrame:
     """A leaderboard with the thresholds of competition.yaml, and so with the same medals for every score.
-
-    That of a folder in the published format is the one that lies there.
 
     A row for each team, best first. The scores at the places of the medals, of the median, and at each 5 % of the teams
     are the known ones. Between them, teams have the score of the next known place below.
@@ -83,9 +162,6 @@ def leaderboard_of(ours: CatalogCompetition) -> pd.DataFrame:
 
     from competitions.leaderboard import medal_places
 
-    if ours.published_format:
-        table = pd.read_csv(ours.folder / "leaderboard.csv", float_precision="round_trip")
-        return table[table["score"].notna()].reset_index(drop=True)
     board = ours.facts.leaderboard
     places = medal_places(board.teams)
     middle = (board.teams + 1) // 2
@@ -114,7 +190,7 @@ def _checksums_of(ours: CatalogCompetition) -> str:
     for path, md5 in known.prepared.items():
         part, _, name = path.partition("/")
         content[part][name] = md5
-    return yaml.safe_dump(content, sort_keys=False)
+    return _GENERATED_CHECKSUMS + yaml.safe_dump(content, sort_keys=False)
 
 
 def _written(path: Path, text: str) -> Path:
@@ -127,7 +203,9 @@ def _written(path: Path, text: str) -> Path:
 
 @cache
 def _temporary() -> Path:
-    return Path(_copies().enter_context(TemporaryDirectory(prefix="mlebench-")))
+    folder = tempfile.mkdtemp(prefix="mlebench-")  # a TemporaryDirectory would also end with a forked process
+    _copies().callback(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)
 
 
 def replaced(path: Path, text: str) -> Path:

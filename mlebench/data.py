@@ -106,11 +106,14 @@ def get_leaderboard(competition: Competition) -> pd.DataFrame:
     """The leaderboard: a row for each team, best first, with the column `score`.
 
     The column `source` says whether it was fetched from Kaggle, or is made of the thresholds of competition.yaml, with
-    which every score earns the same medals.
+    which every score earns the same medals. Raises `ValueError` for a file without scores.
     """
-    import pandas as pd
+    from mlebench.utils import read_csv
 
-    return pd.read_csv(competition.leaderboard, float_precision="round_trip")
+    frame = read_csv(path := competition.leaderboard)
+    if "score" not in frame or frame["score"].isna().all():
+        raise ValueError(f"{path} has no scores: it needs a column `score` and a row for each team, best first")
+    return frame
 
 
 def ensure_leaderboard_exists(competition: Competition, force: bool = False) -> Path:
@@ -119,12 +122,12 @@ def ensure_leaderboard_exists(competition: Competition, force: bool = False) -> 
         return competition.leaderboard
     import pandas as pd
 
-    from mlebench._files import replaced
+    from mlebench._files import FROM_KAGGLE, beside_the_data, replaced
     from storage.sources.kaggle.leaderboard import fetch_leaderboard
 
     teams = fetch_leaderboard(competition.id)
     frame = pd.DataFrame({"rank": [team.rank for team in teams], "score": [team.score for team in teams]})
-    return replaced(competition.leaderboard, frame.assign(source="kaggle").to_csv(index=False))
+    return replaced(beside_the_data(competition, "leaderboard"), frame.assign(source=FROM_KAGGLE).to_csv(index=False))
 
 
 def generate_checksums(
@@ -156,12 +159,12 @@ def get_checksum(path: Path) -> str:
 def _overwrite_checksums(competition: Competition) -> None:
     import yaml
 
-    from mlebench._files import replaced
+    from mlebench._files import beside_the_data, replaced
 
-    known = yaml.safe_load(competition.checksums.read_text("utf-8"))
+    known = yaml.safe_load(competition.checksums.read_text("utf-8")) or {}
     made = {"public": competition.public_dir, "private": competition.private_dir}
-    content = {"zip": known["zip"], **{part: generate_checksums(folder) for part, folder in made.items()}}
-    replaced(competition.checksums, yaml.safe_dump(content, sort_keys=False))
+    content = {"zip": known.get("zip"), **{part: generate_checksums(folder) for part, folder in made.items()}}
+    replaced(beside_the_data(competition, "checksums"), yaml.safe_dump(content, sort_keys=False))
 
 
 def _unpack(archive: Path, folder: Path) -> None:

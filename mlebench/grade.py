@@ -13,13 +13,14 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from common import plain_json
-from grading.report import SCORE_DECIMALS
+from competitions.errors import BadCompetition
+from grading.report import SCORE_DECIMALS, write_report
 from grading.workers.endings import missing
 from grading.workers.limits import submission_exists
 from mlebench._catalog import competition as in_catalog
 from mlebench._catalog import name_of
 from mlebench.data import get_leaderboard, is_dataset_prepared
-from mlebench.grade_helpers import CompetitionReport, InvalidSubmissionError
+from mlebench.grade_helpers import CompetitionReport, InvalidSubmissionError, cannot_be_imported
 from mlebench.registry import Competition, Registry, registry
 
 if TYPE_CHECKING:
@@ -33,22 +34,33 @@ def grade_jsonl(path_to_submissions: Path, output_dir: Path, registry: Registry 
 
     A line has `competition_id` and `submission_path`. Empty lines, and those that begin with # or //, are skipped. The
     file is `<output_dir>/<time>_grading_report.json`.
-    """
-    from mlebench.utils import get_timestamp, read_jsonl
 
-    lines = read_jsonl(str(path_to_submissions), skip_commented_out_lines=True)
-    reports = [
-        grade_csv(Path(str(line["submission_path"])), registry.get_competition(line["competition_id"]))
-        for line in lines
-    ]
+    Raises:
+        ValueError: a line is of another form; it names the line, and nothing is graded.
+        FileNotFoundError: a competition is unknown.
+    """
+    from mlebench.utils import numbered_jsonl
+
+    lines = list(numbered_jsonl(path_to_submissions, skip_commented_out_lines=True))
+    for number, line in lines:
+        if (
+            not isinstance(line, dict)
+            or "submission_path" not in line
+            or not isinstance(line.get("competition_id"), str)
+        ):
+            raise ValueError(
+                f"{path_to_submissions}, line {number} is not of the form "
+                '{"competition_id": "ID", "submission_path": "PATH"}'
+            )
+    subjects = {line["competition_id"]: registry.get_competition(line["competition_id"]) for _, line in lines}
+    reports = [grade_csv(Path(str(line["submission_path"])), subjects[line["competition_id"]]) for _, line in lines]
     totals = aggregate_reports(reports)
     for name, total in totals.items():
         if name != "competition_reports":
             logger.info("%s: %s", name, total)
     output_dir = Path(output_dir)
     output_dir.mkdir(parents=True, exist_ok=True)
-    target = output_dir / f"{get_timestamp()}_grading_report.json"
-    target.write_text(plain_json.dumps(totals, indent=2), "utf-8")
+    target = write_report(output_dir, plain_json.dumps(totals, indent=2))
     logger.info("Saved the report to %s", target)
 
 
@@ -60,6 +72,7 @@ def grade_csv(path_to_submission: Path, competition: Competition) -> Competition
 
     Raises:
         ValueError: the private part of the dataset is not prepared.
+        BadCompetition: the grader cannot be imported, or the answers cannot be read.
     """
     _require_prepared(competition)
     result = _graded(Path(path_to_submission), competition)
@@ -79,7 +92,7 @@ def grade_csv(path_to_submission: Path, competition: Competition) -> Competition
 
 
 def validate_submission(submission: Path, competition: Competition) -> tuple[bool, str]:
-    """Whether a submission is valid, and why not. Raises `ValueError` as `grade_csv`."""
+    """Whether a submission is valid, and why not. Raises the same errors as `grade_csv`."""
     _require_prepared(competition)
     result = _graded(Path(submission), competition)
     if result.score is None:
@@ -131,6 +144,10 @@ def _graded(submission: Path, competition: Competition) -> _Result:
         return _graded_here(submission, competition)
     with _pool(competition) as pool:
         grade = pool.grade(submission)
+        if pool.broken:
+            raise BadCompetition(f"{competition.id}: {pool.broken.message}")
+    if grade.outcome == "failed":
+        logger.error("The submission %s cannot be graded: %s", submission, grade.detail or grade.message)
     return _Result(True, grade.report.score, grade.message or "")
 
 
@@ -161,12 +178,15 @@ def _graded_here(submission: Path, competition: Competition) -> _Result:
     from competitions.scoring.reading import read_submission
     from mlebench.utils import load_answers
 
+    grade_fn = competition.grader.grade_fn
     try:
         table = read_submission(submission)
-        score = float(competition.grader.grade_fn(table, load_answers(competition.answers)))
+        score = float(grade_fn(table, load_answers(competition.answers)))
     except InvalidSubmissionError as error:
         return _Result(True, message=str(error))
-    except Exception as error:  # whatever a submission makes the grader do
+    except ImportError as error:
+        raise cannot_be_imported(competition.grader.source, error) from error
+    except (Exception, SystemExit) as error:  # whatever a submission makes the grader do
         logger.exception("The submission %s cannot be graded", submission)
         return _Result(True, message=f"grading failed: {error}")
     return _Result(True, round(score, SCORE_DECIMALS))

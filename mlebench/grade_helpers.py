@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass, fields
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from common import plain_json
+from competitions.errors import BadCompetition
 from competitions.scoring.errors import InvalidSubmission as InvalidSubmissionError
 from mlebench._catalog import imported
 
@@ -17,6 +19,13 @@ if TYPE_CHECKING:
 __all__ = ["CompetitionReport", "Grader", "InvalidSubmissionError"]
 
 logger = logging.getLogger(__name__)
+
+
+def cannot_be_imported(source: str, error: BaseException) -> BadCompetition:
+    """The error for a grader that cannot be imported, which is not the fault of a submission."""
+    return BadCompetition(
+        f"the grader {source} cannot be imported: {type(error).__name__}: {' '.join(str(error).split())}"
+    )
 
 
 @dataclass(frozen=True)
@@ -41,13 +50,16 @@ class CompetitionReport:
     submission_path: str
 
     def to_dict(self) -> dict[str, Any]:
-        """The fields as plain JSON types; the time in ISO 8601."""
-        return {**asdict(self), "created_at": self.created_at.isoformat()}
+        """The fields as plain JSON types: the time in ISO 8601, NaN and infinities as texts (see `plain_json`)."""
+        values: dict[str, Any] = plain_json.plain({**asdict(self), "created_at": self.created_at.isoformat()})
+        return values
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> CompetitionReport:
         """The report that `to_dict` gave. Fields that are not known are ignored."""
+        texts = ("competition_id", "submission_path", "created_at")
         known = {field.name: data[field.name] for field in fields(cls)}
+        known = {name: value if name in texts else plain_json.number(value) for name, value in known.items()}
         return cls(**{**known, "created_at": datetime.fromisoformat(str(data["created_at"]))})
 
 
@@ -65,25 +77,45 @@ class Grader:
         """The function: submission and answers to the unrounded score. It raises `InvalidSubmissionError`.
 
         For competitions of the catalog, any other error that it raises says that the submission cannot be scored.
+
+        Raises:
+            BadCompetition: it cannot be imported.
         """
-        function: Callable[[pd.DataFrame, Any], float] = imported(self.source)
+        try:
+            function: Callable[[pd.DataFrame, Any], float] = imported(self.source)
+        except (Exception, SystemExit) as error:
+            raise cannot_be_imported(self.source, error) from error
         return function
 
     def __call__(self, submission: pd.DataFrame, answers: Any) -> float | None:
-        """The score of a submission, rounded to 5 decimals; None, with a line in the log, if it cannot be graded."""
+        """The score of a submission, rounded to 5 decimals; None, with a line in the log, if it cannot be graded.
+
+        Raises:
+            BadCompetition: the grader cannot be imported.
+        """
         from grading.report import SCORE_DECIMALS
 
+        grade_fn = self.grade_fn
         try:
-            return round(float(self.grade_fn(submission, answers)), SCORE_DECIMALS)
+            return round(float(grade_fn(submission, answers)), SCORE_DECIMALS)
+        except BadCompetition:
+            raise
+        except ImportError as error:
+            raise cannot_be_imported(self.source, error) from error
         except InvalidSubmissionError as error:
             logger.warning("Invalid submission: %s", error)
-        except Exception:  # the published grader does not raise either
+        except (Exception, SystemExit):  # the published grader does not raise either
             logger.exception("The submission cannot be graded by %s", self.source)
         return None
 
     def is_lower_better(self, leaderboard: pd.DataFrame) -> bool:
-        """Whether lower scores are better: the first score of the leaderboard is below its last."""
-        scores = leaderboard["score"]
+        """Whether lower scores are better: the first score of the leaderboard is below its last.
+
+        Teams without a score do not count. Raises `ValueError` if no team has one.
+        """
+        scores = leaderboard["score"].dropna()
+        if scores.empty:
+            raise ValueError("the leaderboard has no scores")
         return bool(scores.iloc[0] < scores.iloc[-1])
 
     def rank_score(self, score: float | None, leaderboard: pd.DataFrame) -> dict[str, Any]:

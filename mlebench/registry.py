@@ -11,7 +11,7 @@ from typing import Any
 
 from common.locations import local_path
 from mlebench._catalog import competition, imported, name_of
-from mlebench._files import CACHE, existing
+from mlebench._files import CACHE, MADE_OF_FACTS, existing
 from mlebench.grade_helpers import Grader
 
 DEFAULT_DATA_DIR = CACHE / "data"
@@ -65,9 +65,13 @@ class Competition:
     def __getattribute__(self, name: str) -> Any:
         """Paths are those of existing files, if the files can be made or fetched."""
         value = super().__getattribute__(name)
-        if name in _MADE_WHEN_READ and not value.exists():
-            return existing(super().__getattribute__("id"), super().__getattribute__("store"), name, value)
-        return value
+        if name not in _MADE_WHEN_READ:
+            return value
+        # Of files that the caller has put elsewhere, none is replaced.
+        made = name in MADE_OF_FACTS and value.parent == super().__getattribute__("raw_dir").parent
+        if value.exists() and not made:
+            return value
+        return existing(super().__getattribute__("id"), super().__getattribute__("store"), name, value)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Competition) and vars(self) == vars(other)

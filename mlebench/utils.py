@@ -9,7 +9,7 @@ import tarfile
 import time
 import uuid
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -57,16 +57,19 @@ def read_jsonl(file_path: StrPath, skip_commented_out_lines: bool = False) -> li
     Raises:
         ValueError: a line is not JSON; it names the line.
     """
-    values = []
+    return [value for _, value in numbered_jsonl(file_path, skip_commented_out_lines)]
+
+
+def numbered_jsonl(file_path: StrPath, skip_commented_out_lines: bool = False) -> Iterator[tuple[int, Any]]:
+    """The values that `read_jsonl` gives, with the numbers of their lines."""
     for number, line in enumerate(read_text(Path(file_path)).split("\n"), 1):
         text = line.strip()
         if not text or (skip_commented_out_lines and text.startswith(("#", "//"))):
             continue
         try:
-            values.append(parse_json(text))
+            yield number, parse_json(text)
         except ValueError as error:
             raise ValueError(f"{file_path}, line {number} is not JSON: {error}") from error
-    return values
 
 
 def load_yaml(fpath: StrPath) -> Any:
@@ -106,7 +109,8 @@ def extract(src: StrPath, dst: StrPath, recursive: bool = False) -> None:
     """Unpack the archive `src` (zip, tar, 7z, or one file in gzip) into the directory `dst`.
 
     A member that would be written outside of `dst` is refused or written inside. With `recursive`, archives in it are
-    unpacked beside themselves, into folders of their names without suffix.
+    unpacked beside themselves, into folders of their names without suffix, or with a number behind if a file has that
+    name. A file that is no archive, whatever its name, stays as it is.
     """
     source, target = Path(src), Path(dst)
     if not source.is_file():
@@ -129,15 +133,30 @@ def extract(src: StrPath, dst: StrPath, recursive: bool = False) -> None:
     else:
         raise NotImplementedError(f"{source} is not an archive of a known kind: {', '.join(_ARCHIVES)}")
     if recursive:
-        for inner in [path for path in target.rglob("*") if path.suffix.lower() in _ARCHIVES and path.is_file()]:
-            extract(inner, inner.with_suffix(""), recursive=True)
+        for inner in [path for path in target.rglob("*") if path.is_file() and _is_archive(path)]:
+            folder, number = inner.with_suffix(""), 2
+            while folder.exists() and not folder.is_dir():
+                folder, number = inner.with_name(f"{inner.stem}-{number}"), number + 1
+            extract(inner, folder, recursive=True)
+
+
+def _is_archive(path: Path) -> bool:
+    """Whether a file has the name and the first bytes of an archive."""
+    suffix = path.suffix.lower()
+    if suffix not in _ARCHIVES:
+        return False
+    if zipfile.is_zipfile(path) or tarfile.is_tarfile(path):
+        return True
+    with path.open("rb") as file:
+        start = file.read(6)
+    return start.startswith({".gz": b"\x1f\x8b", ".7z": b"7z\xbc\xaf\x27\x1c"}.get(suffix, b"no archive"))
 
 
 def compress(src: StrPath, dst: StrPath, exist_ok: bool = False) -> None:
     """Pack a file, or the content of a directory, into the zip file `dst`.
 
     Members are named from the directory `src`, whose own name is left out. Raises `FileExistsError` if `dst` exists,
-    unless `exist_ok`.
+    unless `exist_ok`. It may lie in `src`: it is not packed itself, and it is complete or not there.
     """
     source, target = Path(src), Path(dst)
     if not source.exists():
@@ -145,10 +164,15 @@ def compress(src: StrPath, dst: StrPath, exist_ok: bool = False) -> None:
     if target.exists() and not exist_ok:
         raise FileExistsError(f"{target} exists already")
     base, paths = (source, sorted(source.rglob("*"))) if source.is_dir() else (source.parent, [source])
-    files = [path for path in paths if path.is_file()]
-    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
-        for path in files:
-            archive.write(path, path.relative_to(base))
+    files = [path for path in paths if path.is_file() and path.resolve() != target.resolve()]
+    draft = target.with_name(f".{uuid.uuid4().hex}.partial")
+    try:
+        with zipfile.ZipFile(draft, "w", zipfile.ZIP_DEFLATED) as archive:
+            for path in files:
+                archive.write(path, path.relative_to(base))
+        draft.replace(target)
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 def import_fn(fn_import_string: str) -> Callable[..., Any]:

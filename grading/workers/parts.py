@@ -39,6 +39,10 @@ class Division:
     id: str | None = None
     """Column of ids; by default the one that the submission and the answers share, which no agent may decide."""
 
+    def __post_init__(self) -> None:
+        if not 0 < self.share < 1:
+            raise ValueError(f"the share of public units lies between 0 and 1, not at {self.share}")
+
 
 @dataclass(frozen=True)
 class Part:

@@ -236,6 +236,11 @@ class GradingPool:
     ) -> None:
         self.close()
 
+    @property
+    def broken(self) -> Verdict | None:
+        """Why nothing can be graded, whatever the submission: the grader or the answers cannot be read, for example."""
+        return self._broken
+
     def _refuse(self, path: Path | None) -> Verdict | None:
         """The verdict on a path that can be rejected without reading it; None for a file to read."""
         if path is None or not submission_exists(path):

@@ -6,6 +6,7 @@ Results for metrics are dictionaries with the names of scikit-learn's arguments:
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -138,8 +139,8 @@ def rle_encode(img: NDArray[Any]) -> str:
 def rles_to_masks(rles: Sequence[str], heights: int | Sequence[int], widths: int | Sequence[int]) -> list[NDArray[Any]]:
     """`rle_decode` of each text. Sizes are one number for all masks, or one for each."""
     count = len(rles)
-    each_height = [heights] * count if isinstance(heights, int) else heights
-    each_width = [widths] * count if isinstance(widths, int) else widths
+    each_height: Any = [heights] * count if isinstance(heights, Integral) else heights
+    each_width: Any = [widths] * count if isinstance(widths, Integral) else widths
     return [
         rle_decode(rle, int(height), int(width))
         for rle, height, width in zip(rles, each_height, each_width, strict=True)

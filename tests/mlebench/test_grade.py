@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 from dataclasses import replace
 from datetime import datetime
@@ -12,6 +13,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from competitions.errors import BadCompetition
 from flows.cli import main
 from mlebench.data import generate_checksums, get_checksum, get_leaderboard, is_dataset_prepared
 from mlebench.grade import aggregate_reports, grade_csv, grade_jsonl, validate_submission
@@ -69,6 +71,18 @@ def test_a_valid_submission_is_said_to_be(competition: Competition) -> None:
     assert validate_submission(competition.sample_submission, competition) == (True, "Submission is valid.")
 
 
+def test_a_score_that_is_no_number_is_valid_as_published_and_is_a_text_in_json(
+    competition: Competition, tmp_path: Path
+) -> None:
+    (tmp_path / "own.py").write_text("def grade(submission, answers):\n    return float('nan')\n")
+    own = replace(competition, grader=Grader("own", f"file:{tmp_path / 'own.py'}:grade"))
+    report = grade_csv(competition.answers, own)
+    assert (report.valid_submission, report.any_medal, report.above_median) == (True, False, False)
+    content = json.loads(json.dumps(report.to_dict(), allow_nan=False))
+    assert content["score"] == "NaN"
+    assert math.isnan(CompetitionReport.from_dict(content).score or 0)
+
+
 def test_without_answers_is_an_error(tmp_path: Path) -> None:
     competition = Registry(tmp_path).get_competition("digits")
     for call in (grade_csv, validate_submission):
@@ -114,9 +128,18 @@ def test_json_lines_are_graded(competition: Competition, tmp_path: Path) -> None
     (tmp_path / "s.jsonl").write_text("# a comment\n" + "\n\n".join(json.dumps(line) for line in lines))
     registry = Registry(competition.private_dir.parents[4])
     grade_jsonl(tmp_path / "s.jsonl", tmp_path / "out", registry)
-    (path,) = (tmp_path / "out").glob("*_grading_report.json")
+    grade_jsonl(tmp_path / "s.jsonl", tmp_path / "out", registry)
+    path, second = sorted((tmp_path / "out").glob("*_grading_report.json"))
+    assert path.name != second.name, "two reports in one second are two files"
     content = json.loads(path.read_text())
     assert (content["total_runs"], content["total_gold_medals"], content["total_runs_with_submissions"]) == (2, 1, 1)
+
+
+@pytest.mark.parametrize("line", ['"digits"', '{"competition_id": "digits"}', '{"submission_path": "s.csv"}'])
+def test_a_line_of_another_form_is_named_before_anything_is_graded(tmp_path: Path, line: str) -> None:
+    (tmp_path / "s.jsonl").write_text(f'# one\n{{"competition_id": "digits", "submission_path": "s.csv"}}\n{line}\n')
+    with pytest.raises(ValueError, match="line 3 is not of the form"):
+        grade_jsonl(tmp_path / "s.jsonl", tmp_path / "out", Registry(tmp_path))
 
 
 def test_totals_count_reports(competition: Competition) -> None:
@@ -157,6 +180,32 @@ class TestGrader:
         assert grade_csv(competition.answers, own).score == 2.0
         (tmp_path / "s.csv").write_text("id\n1\n")
         assert validate_submission(tmp_path / "s.csv", own) == (False, "Submission invalid! no label")
+
+    def test_one_that_ends_the_process_gives_no_score(self, competition: Competition, tmp_path: Path) -> None:
+        (tmp_path / "own.py").write_text("def grade(submission, answers):\n    raise SystemExit(1)\n")
+        own = replace(competition, grader=Grader("own", f"file:{tmp_path / 'own.py'}:grade"))
+        assert own.grader(pd.DataFrame(), None) is None
+        assert not grade_csv(competition.answers, own).valid_submission
+
+    @pytest.mark.parametrize(
+        "content", ["def grade(:\n", "import no_such_module\n", "def grade(*_):\n    import no_such_module\n", ""]
+    )
+    def test_one_that_cannot_be_imported_is_an_error(
+        self, competition: Competition, tmp_path: Path, content: str
+    ) -> None:
+        (tmp_path / "own.py").write_text(content)
+        own = replace(competition, grader=Grader("own", f"file:{tmp_path / 'own.py'}:grade"))
+        with pytest.raises(BadCompetition, match=r"own\.py:grade cannot be imported"):
+            own.grader(pd.DataFrame(), None)
+        for call in (grade_csv, validate_submission):
+            with pytest.raises(BadCompetition, match=r"own\.py:grade cannot be imported"):
+                call(competition.answers, own)
+
+    def test_teams_without_a_score_do_not_decide_the_direction(self) -> None:
+        grader = Grader("any", "a:b")
+        assert grader.is_lower_better(pd.DataFrame({"score": [None, 0.1, 0.2, None]}))
+        with pytest.raises(ValueError, match="no scores"):
+            grader.is_lower_better(pd.DataFrame({"score": [None]}))
 
     @pytest.mark.parametrize("name", ["grade", "", "module:"])
     def test_a_text_that_names_no_function_is_refused(self, name: str) -> None:

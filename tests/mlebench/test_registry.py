@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import pickle
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from dataclasses import FrozenInstanceError, fields, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
+from botocore.exceptions import NoCredentialsError
 
 from common.errors import UserError
 from common.settings import get_settings
 from competitions import registry as catalog
 from mlebench._files import leaderboard_of
-from mlebench.data import download_and_prepare_dataset, is_dataset_prepared
+from mlebench.data import download_and_prepare_dataset, get_leaderboard, is_dataset_prepared
 from mlebench.grade_helpers import Grader
 from mlebench.registry import DEFAULT_DATA_DIR, Competition, Registry, registry
 from storage.datasets.published_layout import link_published_layout
@@ -119,15 +124,31 @@ class TestCompetition:
         assert path.read_text().startswith("rank,score,source")
 
     def test_its_function_prepares_the_published_files(
-        self, competition: Competition, prepared: PreparedCompetitions, tmp_path: Path
+        self,
+        competition: Competition,
+        prepared: PreparedCompetitions,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
     ) -> None:
         made = prepared[ID]
         raw = tmp_path / "unpacked"
         shutil.unpack_archive(made.raw, raw)
+        monkeypatch.setattr(os, "rename", _across_file_systems(os.rename, tmp_path / "b"))
         competition.prepare_fn(raw, tmp_path / "a" / "public", tmp_path / "b" / "private")
         for part, folder in (("public", tmp_path / "a" / "public"), ("private", tmp_path / "b" / "private")):
             expected = {path.name for path in (made.path / part).iterdir()}
             assert {path.name for path in folder.iterdir()} == expected
+
+
+def _across_file_systems(rename: Callable[..., None], folder: Path) -> Callable[..., None]:
+    """`os.rename` if `folder` lay on a file system of its own."""
+
+    def call(source: Any, target: Any, **options: Any) -> None:
+        if Path(source).is_relative_to(folder) != Path(target).is_relative_to(folder):
+            raise OSError(errno.EXDEV, "Invalid cross-device link")
+        rename(source, target, **options)
+
+    return call
 
 
 @pytest.mark.parametrize("competition_id", BENCHMARK)
@@ -143,6 +164,52 @@ def test_a_leaderboard_of_thresholds_earns_the_same_medals(competition_id: str) 
     assert frame["score"].is_monotonic_increasing if ours.facts.lower_is_better else True
     assert frame["score"].is_monotonic_decreasing if not ours.facts.lower_is_better else True
     assert set(frame["source"]) == {"thresholds of competition.yaml"}
+
+
+class TestFilesOfFacts:
+    """A leaderboard and checksums in the data directory."""
+
+    @pytest.fixture
+    def own(self, tmp_path: Path) -> Iterator[Path]:
+        """The folder of a competition whose facts can be changed."""
+        folder = shutil.copytree(catalog.get("digits").folder, tmp_path / "own" / "my-digits")
+        self.change(folder, "id: digits", "id: my-digits")
+        yield folder
+        catalog.extend([])
+
+    def change(self, folder: Path, old: str, new: str) -> None:
+        facts = folder / "competition.yaml"
+        facts.write_text(facts.read_text().replace(old, new))
+        catalog.extend([folder.parent])
+        catalog.reread()  # as a new process does
+
+    def test_they_follow_the_facts(self, own: Path, tmp_path: Path) -> None:
+        competition = Registry(tmp_path / "data").get_competition("my-digits")
+        first, gold = competition.leaderboard, catalog.get("my-digits").facts.leaderboard.gold
+        modified = first.stat().st_mtime_ns
+        assert (competition.leaderboard, first.stat().st_mtime_ns) == (first, modified), "nothing is written twice"
+        assert competition.checksums.is_file()
+        self.change(own, f"gold: {gold}", "gold: 0.9671")
+        assert 0.9671 in set(get_leaderboard(competition)["score"])
+        competition.checksums.write_text("# MD5s of competition.yaml\nzip: of earlier facts\n")
+        assert "earlier" not in competition.checksums.read_text()
+
+    def test_those_of_the_user_stay(self, own: Path, tmp_path: Path) -> None:
+        competition = Registry(tmp_path / "data").get_competition("my-digits")
+        competition.leaderboard.write_text("score\n0.5\n0.4\n")
+        competition.checksums.write_text("zip: mine\n")
+        assert get_leaderboard(competition)["score"].tolist() == [0.5, 0.4]
+        assert competition.checksums.read_text() == "zip: mine\n"
+        generated = tmp_path / "mine.csv"
+        generated.write_text("rank,score,source\n1,0.5,thresholds of competition.yaml\n")
+        assert get_leaderboard(replace(competition, leaderboard=generated))["score"].tolist() == [0.5]
+
+    def test_a_file_without_scores_is_named(self, own: Path, tmp_path: Path) -> None:
+        competition = Registry(tmp_path / "data").get_competition("my-digits")
+        for content in ("", "score\n", "rank\n1\n"):
+            competition.leaderboard.write_text(content)
+            with pytest.raises(ValueError, match=r"leaderboard\.csv has no scores"):
+                get_leaderboard(competition)
 
 
 class TestStores:
@@ -202,6 +269,41 @@ class TestStores:
         assert competition.answers.read_text().startswith("id,")
         assert not (competition.private_dir.parent / "public").exists(), "only what is read"
         assert (competition.public_dir / "train.csv").is_file()
+
+    def test_without_credentials_is_one_line(self, s3: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
+        competition = Registry(f"{s3.url}/store").get_competition("digits")
+
+        def refused(*_: object) -> None:
+            raise NoCredentialsError
+
+        monkeypatch.setattr("storage.datasets.current.find", refused)
+        with pytest.raises(UserError, match="cannot be read: Unable to locate credentials; check credentials"):
+            is_dataset_prepared(competition)
+
+    def test_a_forked_process_deletes_nothing(self, tmp_path: Path) -> None:
+        code = (
+            "import os, sys\n"
+            "from pathlib import Path\n"
+            "import mlebench._files as files\n"
+            "from contextlib import contextmanager\n"
+            "@contextmanager\n"
+            "def copy():\n"
+            "    try: yield\n"
+            "    finally: os.write(1, b'closed in the ' + (b'parent' if os.getpid() == parent else b'child'))\n"
+            "parent = os.getpid()\n"
+            "files._copies().enter_context(copy())\n"
+            "folder = files._temporary()\n"
+            "child = os.fork()\n"
+            "if child == 0: sys.exit()\n"
+            "os.waitpid(child, 0)\n"
+            "assert folder.is_dir()\n"
+            "print(folder, flush=True)\n"
+        )
+        root = Path(__file__).parents[2]
+        result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=root, check=True)
+        folder, said = result.stdout.splitlines()
+        assert said.split() == ["closed", "in", "the", "parent"]
+        assert not Path(folder).exists()
 
 
 def test_a_path_of_an_url_is_that_url() -> None:

@@ -99,6 +99,18 @@ def test_archives_in_archives_are_unpacked_beside_themselves(tmp_path: Path) -> 
     assert (tmp_path / "deep" / "inner" / "a.txt").read_text() == "a"
 
 
+def test_names_that_are_taken_and_files_that_are_no_archives_end_nothing(tmp_path: Path) -> None:
+    write(tmp_path / "outer" / "train.csv", "own")
+    (tmp_path / "outer" / "train.csv.gz").write_bytes(gzip.compress(b"packed"))
+    for name in ("a.zip", "b.gz", "c.7z", "d.tar"):
+        write(tmp_path / "outer" / name)
+    utils.compress(tmp_path / "outer", tmp_path / "outer.zip")
+    utils.extract(tmp_path / "outer.zip", tmp_path / "deep", recursive=True)
+    assert (tmp_path / "deep" / "train.csv").read_text() == "own"
+    assert (tmp_path / "deep" / "train.csv-2" / "train.csv").read_text() == "packed"
+    assert len(list((tmp_path / "deep").iterdir())) == 7
+
+
 def test_nothing_is_unpacked_outside_of_the_target(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
         archive.writestr("../../outside.txt", "x")
@@ -128,6 +140,14 @@ def test_members_of_zips_have_no_folder_of_their_own(tmp_path: Path) -> None:
         utils.compress(tmp_path / "train", tmp_path / "one.zip")
     utils.compress(tmp_path / "train", tmp_path / "one.zip", exist_ok=True)
     assert zipfile.ZipFile(tmp_path / "one.zip").namelist() == ["a/1.jpg"]
+
+
+def test_a_zip_in_its_own_source_is_not_packed(tmp_path: Path) -> None:
+    write(tmp_path / "a.txt")
+    for _ in range(2):
+        utils.compress(tmp_path, tmp_path / "all.zip", exist_ok=True)
+        assert zipfile.ZipFile(tmp_path / "all.zip").namelist() == ["a.txt"]
+    assert {path.name for path in tmp_path.iterdir()} == {"a.txt", "all.zip"}
 
 
 def test_functions_are_imported_by_name(tmp_path: Path) -> None:

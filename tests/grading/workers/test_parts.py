@@ -51,6 +51,11 @@ class TestTheDraw:
     def test_both_parts_have_a_unit(self, units: int, share: float, public: int) -> None:
         assert public_units(NAMES[:units], Division("x", share)).sum() == public
 
+    @pytest.mark.parametrize("share", [0.0, 1.0, -0.1, float("nan")])
+    def test_another_share_is_refused(self, share: float) -> None:
+        with pytest.raises(ValueError, match="between 0 and 1"):
+            Division("x", share)
+
 
 class TestScores:
     def test_the_parts_make_up_the_whole(self) -> None:

@@ -111,6 +111,7 @@ def test_sizes_of_masks_differ() -> None:
     first, second = utils.rles_to_masks(["1 2", "4 9"], [2, 1], [1, 5])
     assert first.tolist() == [[1], [1]]
     assert second.tolist() == [[0, 0, 0, 1, 1]]
+    assert utils.rles_to_masks(["1 2"], np.int64(2), np.int64(1))[0].tolist() == [[1], [1]]  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("text", ["x", "1.0 2", "0 1", "3 0", "3 1 1 1", "1 3 2 1", "1 1 2 1 3", None, 7, np.nan])
