@@ -81,11 +81,27 @@ def unlike(groups: Sequence[pd.DataFrame]) -> list[str]:
     if len(groups) < 2:
         return []
     with_runs = [runs for runs in groups if len(runs)]
-    values_by_condition = {
-        words: {frozenset(_conditions(runs, column)) for runs in with_runs} for column, words in _COMPARED.items()
-    }
-    conditions = [words for words, values in values_by_condition.items() if len(values) > 1]
+    conditions = list(unlike_values(with_runs))
     return conditions if len(with_runs) == len(groups) else [*conditions, "what is not known of imported results"]
+
+
+def unlike_values(groups: Sequence[pd.DataFrame]) -> dict[str, list[str]]:
+    """The conditions in which groups that have runs differ, and the values in each group, in words."""
+    found = {words: [_conditions(runs, column) for runs in groups] for column, words in _COMPARED.items()}
+    columns = {words: column for column, words in _COMPARED.items()}
+    return {
+        words: [", ".join(sorted(_worded(columns[words], value) for value in values)) for values in by_group]
+        for words, by_group in found.items()
+        if len(set(map(frozenset, by_group))) > 1
+    }
+
+
+def _worded(column: str, value: Any) -> str:
+    if value is None:
+        return "not recorded"
+    if column in SWITCHES:
+        return "yes" if value else "no"
+    return value if isinstance(value, str) else _shown(column, value)
 
 
 def _conditions(runs: pd.DataFrame, column: str) -> set[Any]:

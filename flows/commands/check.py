@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import shlex
 import tempfile
 from dataclasses import asdict
 from pathlib import Path
@@ -60,7 +62,9 @@ def command(
     if (raw or prepared or params) and len(selected_ids) != 1:
         raise UsageError("--raw, --prepared and --params require exactly one competition")
     overrides = _parameters(params)
-    downloads = {name: raw or (None if prepared else _download(registry.get(name), raw_dir)) for name in selected_ids}
+    downloads = {
+        name: raw or (None if prepared else _download(registry.get(name), raw_dir, edition)) for name in selected_ids
+    }
     from grading.competition_checks.run import check_download, check_prepared
     from storage.datasets import prepare
 
@@ -90,14 +94,15 @@ def _show(competition_id: str, result: Result) -> bool:
     return result.verdict == "failed"
 
 
-def _download(competition: Competition, raw_dir: Path | None) -> Path | None:
+def _download(competition: Competition, raw_dir: Path | None, edition: Edition) -> Path | None:
     """The path of the download; None if the competition is bundled."""
     from common.settings import get_settings
     from storage.sources.local import Local
 
     if competition.facts.source == "bundled":
         return None
-    remedy = "name it with --raw FILE or --raw-dir DIR, or a prepared dataset with --prepared DIR"
+    there = _prepared(competition.id, edition)
+    remedy = f"name it with --raw FILE or --raw-dir DIR, or a prepared dataset with --prepared {there or 'DIR'}"
     folder = raw_dir or get_settings().raw_dir
     if folder is None:
         raise UserError(f"{competition.id} needs its download; {remedy}")
@@ -105,6 +110,19 @@ def _download(competition: Competition, raw_dir: Path | None) -> Path | None:
         return Local(folder).fetch(competition, folder)
     except DownloadError as error:
         raise UserError(f"{error}, or {remedy}") from error
+
+
+def _prepared(competition_id: str, edition: Edition) -> str | None:
+    """The path of the prepared dataset in the store of the settings, if that is on this machine and has one."""
+    from storage.dataset import Dataset
+    from storage.datasets.current import find
+    from tasks.wiring.context import open_store
+
+    with contextlib.suppress(UserError):
+        store = open_store(None)
+        if store.top.local and (dataset := find(store, Dataset(edition, competition_id))):
+            return shlex.quote(store.shown(store.prepared(dataset)))
+    return None
 
 
 def _parameters(text: str | None) -> dict[str, Any] | None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from common.causes import cause_of
+from common.cleaning import clean
 from common.errors import UsageError, UserError
 from common.units import counted
 from flows.commands.answers import answer, takes_json
@@ -19,7 +20,10 @@ from grading.statistics.differences import MIN_COMPETITIONS, QUESTIONS
 from grading.words import number
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from grading.statistics.compare import Comparison
+    from storage.store import Store
 
 _STYLES = {"better": "green", "worse": "red", "mixed": "yellow"}
 _OUTCOMES = {
@@ -48,10 +52,9 @@ def command(a: str, b: str, everything: bool, storage: StoreOptions) -> None:
     in which the groups differ are named. GROUP@EDITION selects the grades of one edition. The comparison is also
     written to tables/comparisons, if the store can be written.
     """
-    from grading.conditions import unlike, unlike_grades
     from grading.statistics.compare import compare
     from storage.remote import describe_error
-    from storage.tables import read_table, write_frame
+    from storage.tables import write_frame
     from tasks.report import leaderboards_of
 
     if a == b:
@@ -67,21 +70,51 @@ def command(a: str, b: str, everything: bool, storage: StoreOptions) -> None:
         if cause_of(error).fault == "program":
             raise
         click.echo(f"mlebench: not written to tables/comparisons: {describe_error(error)}", err=True)
-    if not answer({"a": a, "b": b, **_tables(comparison)}):
-        _show(comparison, a, b, everything)
-    runs = [read_table(store, "runs", [name.partition("@")[0]]) for name in (a, b)]
+    different = _different(store, (a, b), grades, comparison)
+    if answer({"a": a, "b": b, "conditions": different, **_tables(comparison)}):
+        return
+    if different:
+        click.echo(f"Conditions differ: {', '.join(map(_told, different, different.values()))}")
+    click.echo(f"A: {a}  B: {b}")
+    first = grades[0].drop_duplicates("competition_id")
+    _show(comparison, a, b, everything, set(first.loc[first["is_lower_better"].eq(True), "competition_id"]))
+
+
+def _different(
+    store: Store, names: tuple[str, str], grades: list[pd.DataFrame], comparison: Comparison
+) -> dict[str, dict[str, str]]:
+    """The conditions in which the groups differ, and the values in each group, if they can be told in a word."""
+    from grading.conditions import unlike_grades, unlike_values
+    from storage.tables import read_table
+
+    runs = [read_table(store, "runs", [name.partition("@")[0]]) for name in names]
     if not all(len(table) for table in runs):
         click.echo("mlebench: the conditions of imported grades are unknown", err=True)
         runs = []
-    if different := unlike(runs) + unlike_grades(grades):
-        click.echo(f"mlebench: the conditions differ in {', '.join(different)}", err=True)
+    found = {words: dict(zip(names, values, strict=True)) for words, values in unlike_values(runs).items()}
+    editions = {name: str(table["edition"].iloc[0]) for name, table in zip(names, grades, strict=True)}
+    found |= {words: editions if words == "edition" else {} for words in unlike_grades(grades)}
+    seeds = comparison.competitions[["seeds_a", "seeds_b"]]
+    if seeds["seeds_a"].ne(seeds["seeds_b"]).any():
+        found["counted seeds"] = {name: _range(seeds[side]) for name, side in zip(names, seeds, strict=True)}
+    return found
+
+
+def _told(words: str, values: dict[str, str]) -> str:
+    told = ", ".join(f"{name}: {clean(value)}" for name, value in values.items())
+    return f"{words} ({told})" if told else words
+
+
+def _range(counts: pd.Series[int]) -> str:
+    low, high = counts.min(), counts.max()
+    return str(low) if low == high else f"{low} to {high}"
 
 
 def _tables(comparison: Comparison) -> dict[str, Any]:
     return {name: getattr(comparison, name) for name in ("competitions", "differences", "only_a", "only_b")}
 
 
-def _show(comparison: Comparison, a: str, b: str, everything: bool) -> None:
+def _show(comparison: Comparison, a: str, b: str, everything: bool, lower_is_better: set[str]) -> None:
     rows: list[dict[Any, Any]] = comparison.competitions.to_dict("records")
     changes: list[tuple[Cell, ...]] = []
     for row in rows:
@@ -90,10 +123,11 @@ def _show(comparison: Comparison, a: str, b: str, everything: bool) -> None:
             difference = _number(row["score_difference"]) + _error(row["score_sem"])
             scores = (_number(row["score_a"]), _number(row["score_b"]), difference)
             rates = (_points(row["any_medal_a"]), _points(row["any_medal_b"]))
-            changes.append((row["competition_id"], change, *scores, *rates))
+            direction = "lower" if row["competition_id"] in lower_is_better else "higher"
+            changes.append((row["competition_id"], change, direction, *scores, *rates))
     if changes:
         figures = ("SCORE A", "SCORE B", "B - A", "MEDAL A %", "MEDAL B %")
-        show_table(("COMPETITION", "CHANGE", *figures), changes, f"{b} against {a}", right=figures)
+        show_table(("COMPETITION", "CHANGE", "BETTER IS", *figures), changes, right=figures)
     counts = comparison.competitions["change"].value_counts()
     click.echo(", ".join(f"{counts.get(word, 0)} {word}" for word in ("better", "worse", "mixed", "same")))
     found: dict[tuple[str, str], list[dict[Any, Any]]] = {}

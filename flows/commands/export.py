@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
@@ -136,10 +136,11 @@ def command(
         )
         raise click.UsageError(f"--format {output.format} takes {expected}")
     store = storage.open(new=from_file)
-    if output.format == "submissions":
-        return write_submissions(store, run_group, submissions)
     output.output_dir.mkdir(parents=True, exist_ok=True)
-    if tasks:
+    if output.format == "submissions":
+        path = output.output_dir / submissions.output
+        write_submissions(store, run_group, replace(submissions, output=path))
+    elif tasks:
         _write_tasks(store, selection.ids(), output, task)
     elif output.format == "report":
         _write_reports(store, str(run_group), output)
@@ -149,7 +150,19 @@ def command(
     else:
         for path in _FORMATS[output.format](store, str(run_group), output):
             _written(path)
-    return None
+    if run_group and output.format in _WITHOUT_CONDITIONS:
+        _tell_conditions(store, run_group)
+
+
+def _tell_conditions(store: Store, run_group: str) -> None:
+    """Name the conditions that are on, for a format that has no place for them."""
+    from storage.runs.folders import folders, read_runs
+    from tasks.wiring.requests import switched_on
+
+    runs = read_runs(store, folders(store, run_group), skip_invalid=True)
+    if conditions := switched_on([run.record for run in runs]):
+        told = ", ".join(conditions.values())
+        click.echo(f"mlebench: conditions of these runs, to be stated with their results: {told}", err=True)
 
 
 def _written(path: Path) -> None:
@@ -199,6 +212,8 @@ def _mlflow(store: Store, run_group: str, output: OutputOptions) -> Iterator[Pat
 
 
 _FORMATS = {"inspect": _inspect, "mlflow": _mlflow, "atif": _atif, "every-eval-ever": _every_eval_ever}
+_WITHOUT_CONDITIONS = ("report", "submissions", "atif")
+"""Formats that have no place for the conditions of the runs."""
 
 
 def _write_reports(store: Store, run_group: str, output: OutputOptions) -> None:

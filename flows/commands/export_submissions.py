@@ -39,7 +39,7 @@ class SubmissionOptions:
             "--output",
             type=click.Path(path_type=Path),
             show_default=True,
-            help="The JSONL file that --format submissions writes.",
+            help="The JSONL file that --format submissions writes, in --output-dir if that is given.",
         ),
     ] = Path("submission.jsonl")
     copy_to: Annotated[

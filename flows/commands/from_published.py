@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import get_args
 
 from common.errors import UserError
 from common.texts import read_text
+from competitions.facts import Category
 from competitions.published_code import PACKAGE
 from competitions.published_format import PublishedCompetition
 from flows.commands.options import create_folder
@@ -90,7 +92,8 @@ def _facts(competition: PublishedCompetition, competition_id: str) -> str:
     import yaml
 
     facts = competition.facts.model_copy(update={"id": competition_id}).model_dump(mode="json", exclude_defaults=True)
-    marks = {"category: ": "choose one of those in competitions/facts.py", "holdout: ": "say how the test set is drawn"}
+    categories = ", ".join(name for name in get_args(Category) if name != "unknown")
+    marks = {"category: ": f"choose one of {categories}", "holdout: ": "say how the test set is drawn"}
     gold = competition.facts.files.gold_submission
     if gold.endswith(".jsonl"):
         marks["  gold_submission: "] = "prepare the right answers as a submission (CSV), and name that file"

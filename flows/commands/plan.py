@@ -105,7 +105,8 @@ def command(groups: tuple[str, ...], difference: float, power: float, figure: st
     ]
     if answer(plans):
         return
-    head = ("COMPETITIONS", "SEEDS", "RUNS", "HOURS", "DOLLARS", "THESE", "POWER %", "LIKE THESE", "POWER % ")
+    power_head = f"POWER % FOR {difference:g}"
+    head = ("COMPETITIONS", "SEEDS", "RUNS", "HOURS", "DOLLARS", "THESE", power_head, "LIKE THESE", f"{power_head} ")
     show_table(head, [_cells(plan) for plan in plans], right=head)
     measured = found["all"]
     within, between = (_number(100 * math.sqrt(each), ".1f") for each in (measured.within, measured.between))

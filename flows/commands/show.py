@@ -14,6 +14,7 @@ from grading.words import number, score_and_medal
 from storage.runs.folders import RunFolder, folders, similar_groups
 from storage.store import Store
 from tasks.wiring.in_progress import RunInProgress, in_progress
+from tasks.wiring.requests import switched_on
 
 _SHOWN_FIELDS = (
     "agent",
@@ -100,6 +101,8 @@ def command(run: str, storage: StoreOptions) -> None:
         if fields.get(name) is not None:
             value = elapsed(fields[name]) if isinstance(fields[name], float) else clean(fields[name])
             click.echo(f"{name.removesuffix('_seconds'):<20}{value}")
+    if conditions := switched_on([record]):
+        click.echo(f"{'conditions':<20}{', '.join(conditions)}")
     score, medal = score_and_medal(grade.to_row() if grade else None)
     click.echo(f"{'score':<20}{score}")
     click.echo(f"{'medal':<20}{medal}")

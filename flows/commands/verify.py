@@ -39,7 +39,8 @@ def command(run_group: str, public_key: Path | None, regrade: bool, storage: Sto
     """
     from common.settings import get_settings
     from storage.runs.evidence.verify import find_unexpected, verify_group
-    from storage.runs.folders import no_runs
+    from storage.runs.folders import folders, no_runs, read_runs
+    from tasks.wiring.requests import switched_on
 
     store = storage.open()
     if public_key is not None:
@@ -67,6 +68,9 @@ def command(run_group: str, public_key: Path | None, regrade: bool, storage: Sto
         for note in notes:
             say(f"note    {run_group}/{note}")
         say(f"manifest: {len(manifest.entries)} entries, the last one has the hash {manifest.head}")
+    conditions = switched_on([run.record for run in read_runs(store, folders(store, run_group), skip_invalid=True)])
+    if conditions:
+        say(f"conditions: {', '.join(conditions.values())}")
     failed = sum(bool(problems) for problems in results.values())
     runs = results.keys() - {"manifest"}
     checked = "signatures checked" if key else "no key, signatures not checked"
@@ -77,6 +81,7 @@ def command(run_group: str, public_key: Path | None, regrade: bool, storage: Sto
         {
             "run_group": run_group,
             "verified": not failed and not unexpected,
+            "conditions": list(conditions),
             "runs": [
                 {"run": f"{run_group}/{name}", "problems": [str(problem) for problem in results[name]]}
                 for name in sorted(runs)

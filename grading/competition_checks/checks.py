@@ -143,9 +143,9 @@ def hostile(subject: Subject) -> list[str]:
     """Every hostile submission gets a score or a one-line rejection without secrets, and changes no later score."""
     _require_small_sample(subject)
     outcomes = subject.hostile_outcomes
-    if outcomes.raises and not outcomes.grading:
+    if outcomes.raises and not outcomes.grading and not outcomes.died:
         raise Skipped(f"raises what is shown above: {outcomes.raises}")
-    return [*outcomes.grading, *([f"in all: {outcomes.raises}"] if outcomes.raises else [])]
+    return [*outcomes.died, *outcomes.grading, *([f"in all: {outcomes.raises}"] if outcomes.raises else [])]
 
 
 def validity(subject: Subject) -> list[str]:

@@ -24,6 +24,8 @@ _FORMAT = (
     "edition v2 has the same files and scores as v1",
     "the grader may let answers decide what is valid, and show them to agents in its messages (see `validity`)",
 )
+_FORMAT_ABOUT = {"facts": "Files with a role exist, and no place is left that is marked with CHECK."}
+"""What is checked of a folder in the published format, where that is less than of ours."""
 _NOT_PROMISED = ("description", "gold", "order", "hostile", "validity")
 """What published graders do not promise either. Answers in public files are an error in every format."""
 _MAX_PROBLEMS = 10  # maximum number of problems shown per check
@@ -102,7 +104,8 @@ def check_prepared(competition: Competition, prepared: Path, edition: Edition) -
     if competition.published_format:
         yield Result("format", "Folders in the published format promise less.", "noted", _FORMAT)
     for name, check in CHECKS.items():
-        result = _result_of(name, _first_line(check), lambda check=check: check(subject), subject.raised)  # type: ignore[misc]
+        about = _FORMAT_ABOUT.get(name) if competition.published_format else None
+        result = _result_of(name, about or _first_line(check), lambda check=check: check(subject), subject.raised)  # type: ignore[misc]
         if competition.published_format and name in _NOT_PROMISED and result.verdict == "failed":
             result = replace(result, verdict="noted")
         yield result

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from common.errors import line_of
+from common.units import counted
 from competitions.scoring.errors import InvalidSubmission
 from grading.competition_checks.csvfile import table
 from grading.competition_checks.hostile import hostile_submissions
@@ -53,6 +54,8 @@ class HostileOutcomes:
     """The grader responds differently with other answers."""
     raises: str = ""
     """Which exceptions were left out of the problems: all but the first at each place."""
+    died: list[str] = field(default_factory=list)
+    """Of which submissions a grader in the published format died, so that they are not valid; a line for each place."""
     failure: Exception | None = None
     """The error because of which no other answers could be made."""
 
@@ -129,6 +132,8 @@ class _Response:
     """Of an exception that is not meant for the agent, and that `text` is about."""
     value: Any = field(default=None, compare=False)
     """The value that was returned."""
+    cause: Exception | None = field(default=None, compare=False)
+    """The exception because of which the submission is not valid."""
 
 
 def _grade_hostile(subject: Subject) -> HostileOutcomes:
@@ -141,6 +146,7 @@ def _grade_hostile(subject: Subject) -> HostileOutcomes:
     public_text = sample.decode() + competition.describe(edition)
     secrets = set(_SECRET.findall(gold.decode())) - set(_SECRET.findall(public_text))
     outcomes, other_answers, counts = HostileOutcomes(), {}, Counter[str]()
+    deaths: dict[str, list[str]] = {}
 
     def first_at_its_place(name: str, response: _Response) -> list[str]:
         """The exception as a problem, if none was raised at its place before."""
@@ -169,6 +175,10 @@ def _grade_hostile(subject: Subject) -> HostileOutcomes:
                 # Scoring may change its argument.
                 scored = copy.deepcopy(read.value) if checked_apart else read.value
                 response = _respond(competition.score_table, scored, answers, edition)
+                if competition.published_format and response.cause is not None:
+                    deaths.setdefault(place_of(response.cause), []).append(
+                        f"{name!r}: {' '.join(str(response.cause).split())[:120]}"
+                    )
             outcomes.grading += first_at_its_place(name, response)
             outcomes.grading += [f"{name}: {problem}" for problem in _problems(response, secrets, content)]
             if read.value is not None and checked_apart:
@@ -185,6 +195,10 @@ def _grade_hostile(subject: Subject) -> HostileOutcomes:
         for (role, old), new in zip(before.items(), _scores(subject).values(), strict=True)
         if old != new
     ]
+    outcomes.died = [
+        f"the grader dies of {counted(len(texts), 'submission')}: {place}, first of {texts[0]}"
+        for place, texts in sorted(deaths.items(), key=lambda item: -len(item[1]))
+    ]
     outcomes.raises = ", ".join(f"{count} times {place}" for place, count in counts.items())
     outcomes.grading[:0] = changed  # the worst first, because only a few are shown
     return outcomes
@@ -194,7 +208,10 @@ def _respond(function: Callable[..., Any], *arguments: Any) -> _Response:
     try:
         return _Response("valid", value=function(*arguments))
     except InvalidSubmission as error:
-        return _Response(str(error))
+        cause = error.__cause__
+        if not isinstance(cause, Exception) or isinstance(cause, InvalidSubmission):
+            cause = None
+        return _Response(str(error), cause=cause)
     except Exception as error:  # the check reports such bugs
         return _Response(shown(error, 120), place_of(error))
 

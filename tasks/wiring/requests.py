@@ -6,7 +6,7 @@ restores them when a flow run is submitted again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
@@ -17,6 +17,7 @@ from grading.medals import STORED, Leaderboard
 from sandbox import backends
 from sandbox.isolation import PROCESSES, Isolation
 from storage.dataset import Dataset
+from storage.runs.records import RunRecord
 from storage.store import check_run_group, root_url
 
 SWITCHES = ("obfuscated", "scorer")
@@ -24,6 +25,16 @@ SWITCHES = ("obfuscated", "scorer")
 
 They are part of the key of a run. `grading.conditions` compares them, and `grading.page`, `tasks.export` show them.
 """
+
+
+def switched_on(records: Sequence[RunRecord]) -> dict[str, str]:
+    """The switches that are on in any of these runs, and how a reader is told: if not in all, with the number."""
+    counts = {name: sum(bool(getattr(record, name)) for record in records) for name in SWITCHES}
+    return {
+        name: name if count == len(records) else f"{name} ({count} of {len(records)} runs)"
+        for name, count in counts.items()
+        if count
+    }
 
 
 class _Request(BaseModel):

@@ -70,6 +70,7 @@ def test_a_table_and_what_suffices(
     assert mlebench("plan", *medals, "--difference", 15, store=store) == 0
     head, *lines = capsys.readouterr().out.splitlines()
     assert head.split()[:5] == ["COMPETITIONS", "SEEDS", "RUNS", "HOURS", "DOLLARS"]
+    assert head.count("POWER % FOR 15") == 2
     assert lines[9].split()[:5] == ["75", "10", "750", "1,500", "2,250.00"]
     assert "15 points on these competitions, with 80 % power: 22 competitions x 10 seeds" in lines
     assert "correlation" not in " ".join(lines)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -30,7 +32,7 @@ def forks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "forks"
 
 
-def json_lines(text: str) -> list[dict[str, object]]:
+def json_lines(text: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in text.splitlines()]
 
 
@@ -46,6 +48,9 @@ def test_from_the_download_to_the_report(
     assert main(["prepare", "-c", "hourly-load", "--raw-dir", str(downloads), "--edition", "v2"]) == 0
     shared = json.loads((tmp_path / "store" / "prepared" / "v2" / "hourly-load" / "current.json").read_text())
     assert "v1" in shared.values()
+    assert main(["check", "hourly-load"]) == 1
+    (there,) = (tmp_path / "store" / "prepared" / "v1" / "hourly-load").glob("*/")
+    assert f"or a prepared dataset with --prepared {there}" in capfd.readouterr().err
 
     capfd.readouterr()
     sample = next((tmp_path / "store" / "prepared" / "v1" / "cell-types").rglob("sample_submission.csv"))
@@ -79,6 +84,13 @@ def test_check_says_what_the_format_does_not_promise(
     assert {verdicts[name, "prepare"] for name in IDS} == {verdicts[name, "sample"] for name in IDS} == {"ok"}
     assert {verdicts[name, "format"] for name in IDS} == {"noted"}
     assert verdicts["signal-strength", "gold"] == verdicts["signal-strength", "order"] == "ok"
+    hostile = next(each for each in results if (each["competition_id"], each["check"]) == ("hourly-load", "hostile"))
+    assert hostile["verdict"] == "noted"
+    assert re.match(
+        r"the grader dies of \d+ submissions: TypeError in hourly-load/grade.py, line 8, ", hostile["problems"][0]
+    )
+    facts = next(each for each in results if each["check"] == "facts")
+    assert "section" not in str(facts["about"]), "the description is not read for sections in this format"
     assert verdicts["cell-types", "gold"] == "skipped"  # its answers are JSON lines
 
 
@@ -154,7 +166,7 @@ def test_new_makes_a_folder_of_ours(
     raw = str(downloads / "signal-strength")
     assert main(["check", "my-signal-strength", "--raw", raw]) == 1
     out = capfd.readouterr().out
-    assert "competition.yaml, line 3: choose one of those in competitions/facts.py" in out
+    assert "competition.yaml, line 3: choose one of Audio Classification, Forecasting," in out
     assert "competition.yaml, line 8: say how the test set is drawn" in out
     assert "published_grade.py, line 10: copy this module into the folder" in out
 

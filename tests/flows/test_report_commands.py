@@ -103,6 +103,40 @@ class TestReportsInAndOut:
         assert mlebench("export", GROUP, "--output-dir", tmp_path, "--edition", "v2", store=group) == 0
 
 
+class TestConditionsThatAreOn:
+    """An operator's additions, such as the scorer, are stated wherever the results are."""
+
+    @pytest.fixture
+    def scored(self, group: Store, capsys: pytest.CaptureFixture[str]) -> Store:
+        url = group.run(GROUP, "diabetes", 1)
+        group.write_json(f"{url}/run.json", {**group.read_json(f"{url}/run.json"), "scorer": True})
+        write_tables(group, GROUP)
+        capsys.readouterr()
+        return group
+
+    def test_verify_and_show(self, scored: Store, capsys: pytest.CaptureFixture[str]) -> None:
+        mlebench("verify", GROUP, store=scored)
+        assert "\nconditions: scorer (1 of 3 runs)\n" in capsys.readouterr().out
+        mlebench("verify", GROUP, "--json", store=scored)
+        assert json.loads(capsys.readouterr().out)["conditions"] == ["scorer"]
+        assert mlebench("show", f"{GROUP}/diabetes/1", store=scored) == 0
+        assert "\nconditions          scorer\n" in capsys.readouterr().out
+        assert mlebench("show", f"{GROUP}/diabetes/0", store=scored) == 0
+        assert "conditions" not in capsys.readouterr().out
+
+    @pytest.mark.parametrize(
+        ("format_name", "file"), [("report", "*_report.json"), ("submissions", "submission.jsonl")]
+    )
+    def test_exports_that_have_no_place_for_them(
+        self, scored: Store, tmp_path: Path, format_name: str, file: str, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        options = ["--format", format_name, "--output-dir", tmp_path / "out"]
+        assert mlebench("export", GROUP, *options, store=scored) == 0
+        assert len(list((tmp_path / "out").glob(file))) == 1
+        told = "conditions of these runs, to be stated with their results: scorer (1 of 3 runs)"
+        assert told in capsys.readouterr().err
+
+
 class TestCompareAndReport:
     def test_compare_says_which_competitions_changed(self, group: Store, capsys: pytest.CaptureFixture[str]) -> None:
         mlebench("regrade", GROUP, "--as", "second", store=group)
@@ -119,6 +153,24 @@ class TestCompareAndReport:
         questions = {row["question"] for row in json.loads(capsys.readouterr().out)["differences"]}
         assert questions == {"these", "like_these"}, "the words of `mlebench plan --json`"
         assert mlebench("compare", GROUP, "nobody", store=group) == 1
+
+    def test_compare_says_who_had_which_conditions(self, group: Store, capsys: pytest.CaptureFixture[str]) -> None:
+        mlebench("regrade", GROUP, "--as", "second", store=group)
+        for seed in range(3):
+            url = group.run("second", "diabetes", seed)
+            group.write_json(f"{url}/run.json", {**group.read_json(f"{url}/run.json"), "scorer": True})
+        group.remove(group.run("second", "diabetes", 2))
+        write_tables(group, "second")
+        capsys.readouterr()
+        assert mlebench("compare", GROUP, "second", "--everything", store=group) == 0
+        first, second, head, row, *_ = capsys.readouterr().out.splitlines()
+        assert first == f"Conditions differ: scorer ({GROUP}: no, second: yes), counted seeds ({GROUP}: 3, second: 2)"
+        assert second == f"A: {GROUP}  B: second"
+        assert "BETTER IS" in head
+        assert "lower" in row.split()
+        assert mlebench("compare", GROUP, "second", "--json", store=group) == 0
+        told = json.loads(capsys.readouterr().out)["conditions"]
+        assert told["scorer"] == {GROUP: "no", "second": "yes"}
 
     def test_runs_that_were_never_made_or_graded_count_as_chosen(self, group: Store) -> None:
         """One run of digits was made and not graded, none of breast-cancer: left out, or failures, and said so."""
