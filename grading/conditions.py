@@ -30,7 +30,11 @@ SWITCHES = {
     "obfuscated": "descriptions: obfuscated",
     "scorer": "scorer: agents could compute the official metric on their own held-out data",
 }
-"""Conditions that are on or off, and how they deviate from the published ones when they are on."""
+"""Conditions that are on or off, and how they deviate from the published ones when they are on.
+
+They are fields of `tasks.wiring.requests.RunRequest`, part of the key of a run, and columns of tables/runs, which are
+null where they are off.
+"""
 _PUBLISHED: tuple[tuple[str, tuple[float, ...], str], ...] = (
     ("time_limit_seconds", (24 * 3600.0,), "24 h"),
     ("cpus", (36,), "36 vCPU"),
@@ -87,13 +91,12 @@ def unlike(groups: Sequence[pd.DataFrame]) -> list[str]:
 
 def unlike_values(groups: Sequence[pd.DataFrame]) -> dict[str, list[str]]:
     """The conditions in which groups that have runs differ, and the values in each group, in words."""
-    found = {words: [_conditions(runs, column) for runs in groups] for column, words in _COMPARED.items()}
-    columns = {words: column for column, words in _COMPARED.items()}
-    return {
-        words: [", ".join(sorted(_worded(columns[words], value) for value in values)) for values in by_group]
-        for words, by_group in found.items()
-        if len(set(map(frozenset, by_group))) > 1
-    }
+    found = {}
+    for column, words in _COMPARED.items():
+        by_group = [_conditions(runs, column) for runs in groups]
+        if len(set(map(frozenset, by_group))) > 1:
+            found[words] = [", ".join(sorted(_worded(column, value) for value in values)) for values in by_group]
+    return found
 
 
 def _worded(column: str, value: Any) -> str:

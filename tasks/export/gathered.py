@@ -19,6 +19,7 @@ from competitions import registry
 from competitions.editions import Edition
 from competitions.errors import UnknownCompetition
 from competitions.facts import CompetitionFacts
+from grading.conditions import SWITCHES
 from grading.medals import human_percentile
 from sandbox.trajectory.calls import Call, calls_of
 from storage.runs.folders import Records, RunFolder, StoredRun, no_runs, records_of
@@ -26,7 +27,6 @@ from storage.runs.records import GradeRecord, RunRecord, SnapshotRecord
 from storage.store import Store
 from storage.tables import read_table
 from tasks.report import counting_of
-from tasks.wiring.requests import SWITCHES
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,6 +12,7 @@ from typing import Any
 from common.errors import UserError
 from common.settings import get_settings
 from common.units import duration, size
+from grading.conditions import SWITCHES
 from sandbox import backends
 from storage.dataset import Dataset
 from storage.datasets.prepared import committed_key
@@ -21,7 +22,7 @@ from storage.runs.folders import RunFolder
 from storage.runs.records import RunRecord
 from storage.store import Store
 from tasks.wiring.context import RunContext
-from tasks.wiring.requests import SWITCHES, Attempt, RunRequest
+from tasks.wiring.requests import Attempt, RunRequest
 
 _WITHOUT_RESULT = ("lost", "cancelled")
 """Statuses of runs that are made again."""

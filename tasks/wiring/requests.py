@@ -13,18 +13,13 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 from common.errors import UserError
 from competitions import registry
 from competitions.editions import Edition
+from grading.conditions import SWITCHES
 from grading.medals import STORED, Leaderboard
 from sandbox import backends
 from sandbox.isolation import PROCESSES, Isolation
 from storage.dataset import Dataset
 from storage.runs.records import RunRecord
 from storage.store import check_run_group, root_url
-
-SWITCHES = ("obfuscated", "scorer")
-"""Conditions of runs that are on or off: fields of `RunRequest`, and of the record of a run if they are on.
-
-They are part of the key of a run. `grading.conditions` compares them, and `grading.page`, `tasks.export` show them.
-"""
 
 
 def switched_on(records: Sequence[RunRecord]) -> dict[str, str]:

@@ -25,6 +25,7 @@ from common.machine import provenance
 from common.settings import get_settings
 from common.units import counted, duration
 from competitions.editions import VERSIONS
+from grading.conditions import SWITCHES
 from sandbox import backends
 from sandbox.backend import RunHandle, RunResult, RunSpec
 from sandbox.errors import BackendError
@@ -39,7 +40,7 @@ from storage.runs.records import RunRecord
 from storage.runs.tries import FILE, Try
 from storage.store import Store
 from tasks.wiring.attempts import attempt_folder
-from tasks.wiring.requests import SWITCHES, Attempt
+from tasks.wiring.requests import Attempt
 from tasks.wiring.run import ActiveRun, Resumed, join_logs
 
 _logger = logging.getLogger(__name__)
