@@ -19,7 +19,6 @@ from tasks.agent_run import run_agent
 from tasks.report import write_tables
 from tasks.wiring.backends import stop_all
 from tasks.wiring.requests import Attempt, RunRequest
-from tests.bundles import bundle
 from tests.sandbox.docker.conftest import base_image
 from tests.stores import Store, put_dataset
 
@@ -48,12 +47,9 @@ say usage predictions.csv
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
+def store(store: Store) -> Store:
     """A store with the competition diabetes, prepared."""
-    store = Store(str(tmp_path / "store"))
-    raw = tmp_path / "diabetes.zip"
-    raw.write_bytes(bundle("diabetes"))
-    put_dataset(store, "diabetes", raw)
+    put_dataset(store, "diabetes")
     return store
 
 

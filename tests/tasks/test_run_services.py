@@ -24,7 +24,6 @@ from tasks.agent_run import run_agent
 from tasks.report import write_tables
 from tasks.wiring.backends import stop_all
 from tasks.wiring.requests import Attempt, RunRequest
-from tests.bundles import bundle
 from tests.sandbox.docker.conftest import base_image
 from tests.sandbox.gateway.llm import KEY, ScriptedLLM
 from tests.stores import Store, put_dataset
@@ -69,12 +68,9 @@ def llm() -> Iterator[ScriptedLLM]:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
+def store(store: Store) -> Store:
     """A store with the competition diabetes, prepared."""
-    store = Store(str(tmp_path / "store"))
-    raw = tmp_path / "diabetes.zip"
-    raw.write_bytes(bundle("diabetes"))
-    put_dataset(store, "diabetes", raw)
+    put_dataset(store, "diabetes")
     return store
 
 
