@@ -44,6 +44,7 @@ FOLDERS: dict[str, dict[str, set[str]]] = {
         "statistics": {"."},
         "integrity": set(),
         "workers": {"."},
+        "feedback": {".", "workers"},
         "competition_checks": set(),
         "page": {".", "statistics", "integrity"},
     },
