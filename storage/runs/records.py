@@ -124,6 +124,12 @@ class RunRecord(Record):
     runtime: str | None = None
     obfuscated: bool | None = None
     scorer: bool | None = None
+    feedback: float | None = None
+    feedback_calls_per_day: int | None = None
+    feedback_id: str | None = None
+    """With feedback: the column of ids by which test units are divided into public and private ones."""
+    final: list[str] | None = None
+    """With feedback: the agent's final choice, numbers of submissions or submission.csv; None means submission.csv."""
     image: str | None = None
     image_digest: str | None = None
     cpus: int | None = None
@@ -133,6 +139,7 @@ class RunRecord(Record):
     knowledge_cutoff: str | None = None
     validation_calls: int | None = None
     scorer_calls: int | None = None
+    public_score_calls: int | None = None
     gateway_requests: int | None = None
     gateway_tokens: int | None = None
     gateway_cost_usd: float | None = None

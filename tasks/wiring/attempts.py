@@ -64,7 +64,7 @@ def run_key(context: RunContext, seed: int, dataset_key: str) -> str:
     # The caps of a machine are only in the record of the run, and not part of its key.
     limits = context.requested_limits.as_dict()
     del limits["free_bytes"]
-    reach = backends.conditions(request.isolation) | {name: True for name in SWITCHES if getattr(request, name)}
+    reach = backends.conditions(request.isolation) | request.switches
     return content_key(
         context.agent.fingerprint(),
         limits,
@@ -150,6 +150,8 @@ def differences(context: RunContext, record: RunRecord, attempt: Attempt) -> lis
         "network": conditions.get("network", "not restricted"),
         "runtime": conditions.get("runtime", "none"),
         **{name: getattr(request, name) for name in SWITCHES},
+        "feedback": request.feedback,
+        "public scores a day": None if request.feedback is None else request.feedback_calls,
     }
     was = {
         "agent": record.agent,
@@ -163,6 +165,8 @@ def differences(context: RunContext, record: RunRecord, attempt: Attempt) -> lis
         "network": record.network or "not restricted",
         "runtime": record.runtime or "none",
         **{name: bool(getattr(record, name)) for name in SWITCHES},
+        "feedback": record.feedback,
+        "public scores a day": record.feedback_calls_per_day,
     }
     differing = [name for name in now if was[name] != now[name] and name not in by_machine]
     texts = [f"{name} was {was[name]}, is now {now[name]}" for name in differing]

@@ -7,6 +7,7 @@ restores them when a flow run is submitted again.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
@@ -57,6 +58,13 @@ class RunRequest(_Request):
     scorer: bool = Field(
         default=False, description="Let agents compute the competition's metric on predictions and truth of their own."
     )
+    feedback: float | None = Field(
+        default=None, gt=0, lt=1, description="Share of the test units on which agents can ask for scores."
+    )
+    feedback_calls: int = Field(default=5, ge=1, description="Public scores that a run can ask for within 24 hours.")
+    feedback_required: bool = Field(
+        default=False, description="Do not run competitions whose test set cannot be divided, rather than without it."
+    )
     overwrite: bool = Field(
         default=False, description="Replace runs of the group that were made under other conditions."
     )
@@ -69,6 +77,14 @@ class RunRequest(_Request):
 
     _store = field_validator("store")(root_url)
     _run_group = field_validator("run_group")(check_run_group)
+
+    @property
+    def switches(self) -> dict[str, Any]:
+        """The conditions that are switched on, with their values. They are part of the keys of runs."""
+        found: dict[str, Any] = {name: True for name in SWITCHES if getattr(self, name)}
+        if self.feedback is not None:
+            found |= {"feedback": self.feedback, "feedback_calls": self.feedback_calls}
+        return found
 
     @property
     def seed_numbers(self) -> list[int]:
