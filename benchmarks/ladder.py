@@ -8,6 +8,8 @@ climb      changes a tenth of the rows at random, and keeps what is told to be b
 boost      averages those of many random changes that are told to be better (Blum and Hardt 2015, section 4)
 one row    changes one row at a time, and keeps what is told to be better
 nothing    climbs from a file without information, whose score hardly varies
+labels     asks for public rows one by one, with tiny changes of a file that is the same in all rows: what is told to be
+           better has the right sign, everything else the wrong one. Then it moves all rows by their signs
 search     is no attack: it tries models that really differ, and keeps what is told to be better
 """
 
@@ -27,7 +29,8 @@ from grading.ladder import Rung, climb
 Array = NDArray[Any]
 PUBLIC, CLASSES, DRAWS = 0.3, 20, 40
 CALLS = (5, 50, 500)
-ATTACKS = ("climb", "boost", "one row", "nothing", "search")
+ATTACKS = ("climb", "boost", "one row", "nothing", "labels", "search")
+TINY = 1e-3
 
 
 def _accuracy(predicted: Array, truth: Array) -> float:
@@ -63,6 +66,8 @@ class Family:
     push: float
     """Size of an attacker's changes, in standard deviations of predictions."""
     positives: float = 0.5
+    least_step: float = 0.003
+    """In runs it is a tenth of the distance between the gold threshold and the median."""
 
     def rows(self, count: int, generator: np.random.Generator) -> tuple[Array, Array, Array]:
         """The truth, a model's predictions, and what predictions move towards when a model becomes better."""
@@ -80,8 +85,8 @@ class Family:
 FAMILIES = (
     Family("accuracy", _accuracy, False, 2.0),
     Family("AUC", _auc, False, 1.0, positives=0.2),
-    Family("RMSE", _rmse, True, 0.5),
-    Family("log loss", _log_loss, True, 1.0),
+    Family("RMSE", _rmse, True, 0.5, least_step=0.01),
+    Family("log loss", _log_loss, True, 1.0, least_step=0.01),
     Family("MAP@5", _map5, False, 0.5),
 )
 
@@ -101,9 +106,10 @@ class Service:
         score = self.family.metric(mine, self.truth)
         if not self.ladder:
             return sign * score
+        lower, least = self.family.lower_is_better, self.family.least_step
         scores = [self.family.metric(mine[half], self.truth[half]) for half in self.halves]
         noise = float(np.std(scores, ddof=1))
-        self.best = climb(self.best, score, noise, lower_is_better=self.family.lower_is_better)
+        self.best = climb(self.best, score, noise, lower_is_better=lower, least_step=least)
         assert self.best is not None
         return sign * self.best.shown
 
@@ -127,7 +133,7 @@ def gains(family: Family, attack: str, calls: int, rows: int, ladder: bool, seed
     public = np.zeros(len(truth), dtype=bool)
     public[generator.choice(len(truth), rows, replace=False)] = True
     service = Service(family, truth, public, ladder)
-    if attack == "nothing":
+    if attack in ("nothing", "labels"):
         first = np.zeros_like(first)
     current, told = first.copy(), service.tell(first)
     if attack == "boost":
@@ -136,6 +142,18 @@ def gains(family: Family, attack: str, calls: int, rows: int, ladder: bool, seed
         before = np.maximum.accumulate(np.array([told, *answers[:-1]])) if ladder else told
         kept = [noise for noise, better in zip(noises, answers > before, strict=True) if better]
         current = first + (np.sum(kept, axis=0) / math.sqrt(len(kept)) if kept else 0)
+    elif attack == "labels":
+        asked = np.flatnonzero(public)[: calls - 1]
+        signs = -np.ones(len(asked))
+        for number, row in enumerate(asked):
+            current[row] = TINY
+            answer = service.tell(current)
+            if answer > told:
+                told, signs[number] = answer, 1
+            else:
+                current[row] = 0
+        current = first.copy()
+        current[asked] = family.push * signs if (signs > 0).any() else 0
     else:
         order = generator.permutation(len(truth))
         for call in range(calls - 1):
@@ -160,7 +178,7 @@ def table(rows: int, repetitions: int) -> Iterator[str]:
     yield "|---|---|" + "---:|" * 2 * len(CALLS)
     for family in FAMILIES:
         for attack in ATTACKS:
-            if attack == "nothing" and family.metric is _map5:  # whose score is 0, so that there is no relative gain
+            if attack in ("nothing", "labels") and family.metric is _map5:  # whose score is 0: there is no relative gain
                 continue
             cells = []
             for calls in CALLS:

@@ -13,6 +13,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from grading.medals import Thresholds
 
 
 @dataclass(frozen=True)
@@ -24,6 +28,11 @@ class Rung:
     standard_error: float
 
 
+def least_step(thresholds: Thresholds) -> float:
+    """The least step of a competition: a tenth of the distance between the gold threshold and the median."""
+    return abs(thresholds.gold - thresholds.median) / 10
+
+
 def climb(
     best: Rung | None, score: float, standard_error: float, *, lower_is_better: bool, least_step: float = 0.0
 ) -> Rung | None:
@@ -33,8 +42,8 @@ def climb(
     first digit. A file without a finite score or standard error changes nothing.
 
     Predictions that are nearly constant have nearly no noise under log loss or RMSE. An agent could then find out
-    single labels by tiny changes of such a file, unless steps have a lower bound, `least_step`: choose one below which
-    an improvement does not matter, such as a tenth of the distance between the gold threshold and the median.
+    single labels by tiny changes of such a file, unless steps have a lower bound, below which an improvement does not
+    matter.
 
     >>> first = climb(None, 0.71234, 0.02, lower_is_better=False)
     >>> first.shown

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from common.jsonlines import JsonLinesLog
-from grading.ladder import Rung, climb
+from grading.ladder import Rung, climb, least_step
 from grading.workers.halves import SECONDS
 
 if TYPE_CHECKING:
@@ -78,8 +78,8 @@ class PublicScores:
         return self._best.shown if self._best is not None else None
 
     def _climb(self, score: float, error: float) -> Rung | None:
-        lower = self._grader.competition.facts.lower_is_better
-        return climb(self._best, score, error, lower_is_better=lower)
+        limits = self._grader.thresholds
+        return climb(self._best, score, error, lower_is_better=limits.lower_is_better, least_step=least_step(limits))
 
     def _keep(self, submission: Path, score: float, error: float) -> None:
         """Keep the file, then its line: a line without a file would be chosen, and could not be graded."""
