@@ -178,7 +178,7 @@ def table(rows: int, repetitions: int) -> Iterator[str]:
     yield "|---|---|" + "---:|" * 2 * len(CALLS)
     for family in FAMILIES:
         for attack in ATTACKS:
-            if attack in ("nothing", "labels") and family.metric is _map5:  # whose score is 0: there is no relative gain
+            if attack in ("nothing", "labels") and family.metric is _map5:  # 0: no relative gain
                 continue
             cells = []
             for calls in CALLS:
