@@ -41,7 +41,8 @@ class CompetitionReport(_Published):
 
     `score` is rounded to 5 decimals, and medals are based on the rounded score. It is null without a score.
     `leaderboard` is the source of the thresholds. It is not a published field, so JSON only contains it if they are not
-    those of competition.yaml.
+    those of competition.yaml. Neither is `feedback`: the share of the test units on which the agent was told scores, so
+    that `score` is that on the others.
     """
 
     competition_id: str
@@ -61,12 +62,15 @@ class CompetitionReport(_Published):
     created_at: datetime
     submission_path: str
     leaderboard: str = STORED
+    feedback: float | None = None
 
     @model_serializer(mode="wrap")
     def _published_fields(self, handler: SerializerFunctionWrapHandler, info: SerializationInfo) -> dict[str, Any]:
         content: dict[str, Any] = handler(self)
         if info.mode == "json" and self.leaderboard == STORED:
             del content["leaderboard"]
+        if self.feedback is None:
+            del content["feedback"]
         return content
 
     @field_serializer("created_at", when_used="json")

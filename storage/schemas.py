@@ -152,6 +152,13 @@ _GRADES = TableSchema(
             }
         ),
         Column("dense_reward", "float64", "Share of teams beaten, see docs/statistics.md; null if unknown.", "0-1"),
+        Column("feedback", "float64", "Share of test units that `score` leaves out, because the agent had feedback."),
+        *scores(
+            {
+                "public_score": "With feedback: score of the same file on these units, which do not count.",
+                "score_with_public_rows": "With feedback: its score on all rows. Not comparable with other scores.",
+            }
+        ),
         Column("created_at", "timestamp", "When the submission was graded."),
         Column("submission_path", "string", "Path or URL of the submission."),
         Column("leaderboard", "string", "Where the thresholds come from: `stored`, or a fetched leaderboard and when."),
@@ -161,7 +168,7 @@ _GRADES = TableSchema(
 )
 
 _SNAPSHOTS = TableSchema(
-    "a version of a submission, kept while the agent ran, and graded",
+    "a version of a submission, kept while the agent ran, or a file with a public score, graded",
     (
         *WHO,
         Column("at_seconds", "float64", "Time since the start of the run.", "s"),
@@ -170,6 +177,14 @@ _SNAPSHOTS = TableSchema(
         Column("edition", "string", "Edition whose grader and answers were used; null: that of the run."),
         Column("outcome", "string", "As in `grades`."),
         Column("leaderboard", "string", "Where the thresholds come from, as in `grades`."),
+        Column("submission", "int64", "Number of a file with a public score, n of `public_scores/n.csv`; else null."),
+        *scores(
+            {
+                "public_score": "Of such a file: its score on the public part. `score` is on the private part.",
+                "told": "Of such a file: the best public score that the agent was told after it.",
+            }
+        ),
+        Column("chosen", "bool", "Of such a file: it is in the agent's final choice."),
     ),
 )
 

@@ -271,8 +271,10 @@ def reports_of(grades: pd.DataFrame) -> list[CompetitionReport]:
 
 
 def _read(store: Store, run_groups: list[str]) -> tuple[pd.DataFrame, ...]:
+    """The tables grades, runs, snapshots and usage. Files with a public score need not have been the submission."""
     names: tuple[Table, ...] = ("grades", "runs", "snapshots", "usage")
-    return tuple(read_table(store, name, run_groups) for name in names)
+    grades, runs, snapshots, usage = (read_table(store, name, run_groups) for name in names)
+    return grades, runs, snapshots[snapshots["submission"].isna()] if len(snapshots) else snapshots, usage
 
 
 def _leaks(facts: CompetitionFacts, edition: Edition) -> list[str]:

@@ -212,6 +212,9 @@ class GradeRecord(Record):
     bronze_threshold: float | None = None
     median_threshold: float | None = None
     dense_reward: float | None = None
+    feedback: float | None = None
+    public_score: float | None = None
+    score_with_public_rows: float | None = None
     any_medal: bool
     gold_medal: bool
     silver_medal: bool
@@ -244,7 +247,10 @@ class MomentRecord(Record):
 
 
 class SnapshotRecord(MomentRecord):
-    """A graded snapshot of a submission. `snapshots.json` is a list of them; names by edition as for `grade.json`."""
+    """A graded snapshot of a submission, or a file with a public score, which has a number (`submission`).
+
+    `snapshots.json` is a list of them; names by edition as for `grade.json`.
+    """
 
     table: ClassVar[Table] = "snapshots"
 
@@ -258,6 +264,10 @@ class SnapshotRecord(MomentRecord):
     edition: Edition | None = None
     outcome: str | None = None
     leaderboard: str | None = None
+    submission: int | None = None
+    public_score: float | None = None
+    told: float | None = None
+    chosen: bool | None = None
 
     @classmethod
     def list_of(cls, content: Any, where: str) -> list[SnapshotRecord]:

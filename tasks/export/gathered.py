@@ -64,6 +64,7 @@ class Result:
     run: RunRecord | None
     grade: GradeRecord | None
     snapshots: tuple[SnapshotRecord, ...]
+    """Without files that only have a public score."""
     facts: CompetitionFacts | None
     """None if the catalog does not have the competition."""
 
@@ -196,7 +197,11 @@ def edition_of(run_group: str, editions: list[Edition], wanted: Edition | None) 
 def _result(records: Records, edition: Edition) -> Result:
     grades = [grade for grade in records.grades if grade.edition == edition]
     run = records.run
-    snapshots = [snapshot for snapshot in records.snapshots if (snapshot.edition or (run and run.edition)) == edition]
+    snapshots = [
+        snapshot
+        for snapshot in records.snapshots
+        if (snapshot.edition or (run and run.edition)) == edition and snapshot.submission is None
+    ]
     try:
         facts = registry.get(records.folder.competition_id).facts
     except UnknownCompetition:

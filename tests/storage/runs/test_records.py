@@ -28,7 +28,7 @@ from tests.stores import Store
 RECORDS: list[type[Record]] = [RunRecord, GradeRecord, SnapshotRecord, UsageRecord, ExaminationRecord]
 RUN: dict[str, Any] = {"run_group": "g", "run_id": "g-x-0", "competition_id": "x", "seed": 0, "agent": "a"}
 RUN |= {"edition": "v1", "key": "k"}
-NO_COLUMN = {"signature", "snapshots_hash", "schema_version", "run_group", "key", "detail"}
+NO_COLUMN = {"signature", "snapshots_hash", "schema_version", "run_group", "key", "detail", "feedback_id", "final"}
 
 
 @pytest.mark.parametrize("record", RECORDS)
