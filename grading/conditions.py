@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from common import machine
 from common.units import elapsed, size
@@ -13,7 +13,7 @@ from common.units import elapsed, size
 if TYPE_CHECKING:
     import pandas as pd
 
-
+Name = TypeVar("Name")
 _COMPARED = {
     "backend": "backend",
     "network": "network",
@@ -27,14 +27,15 @@ _COMPARED = {
 }
 """Columns of tables/runs that decide what an agent could do."""
 SWITCHES = {
-    "obfuscated": "descriptions: obfuscated",
-    "scorer": "scorer: agents could compute the official metric on their own held-out data",
+    "obfuscated": "with obfuscated descriptions: agents were not told which competition they worked on",
+    "scorer": "with the scorer: agents could compute the official metric on their own held-out data",
 }
 """Conditions that are on or off, and how they deviate from the published ones when they are on.
 
 They are fields of `tasks.wiring.requests.RunRequest`, part of the key of a run, and columns of tables/runs, which are
 null where they are off.
 """
+_FEW = 4  # groups, up to which their values are stated
 _PUBLISHED: tuple[tuple[str, tuple[float, ...], str], ...] = (
     ("time_limit_seconds", (24 * 3600.0,), "24 h"),
     ("cpus", (36,), "36 vCPU"),
@@ -85,18 +86,37 @@ def unlike(groups: Sequence[pd.DataFrame]) -> list[str]:
     if len(groups) < 2:
         return []
     with_runs = [runs for runs in groups if len(runs)]
-    conditions = list(unlike_values(with_runs))
+    conditions = list(unlike_values(dict(enumerate(with_runs))))
     return conditions if len(with_runs) == len(groups) else [*conditions, "what is not known of imported results"]
 
 
-def unlike_values(groups: Sequence[pd.DataFrame]) -> dict[str, list[str]]:
+def unlike_values(groups: Mapping[Name, pd.DataFrame]) -> dict[str, dict[Name, str]]:
     """The conditions in which groups that have runs differ, and the values in each group, in words."""
     found = {}
     for column, words in _COMPARED.items():
-        by_group = [_conditions(runs, column) for runs in groups]
-        if len(set(map(frozenset, by_group))) > 1:
-            found[words] = [", ".join(sorted(_worded(column, value) for value in values)) for values in by_group]
+        by_group = {name: _conditions(runs, column) for name, runs in groups.items() if len(runs)}
+        if len(set(map(frozenset, by_group.values()))) > 1:
+            texts = {name: sorted(_worded(column, value) for value in values) for name, values in by_group.items()}
+            found[words] = {name: ", ".join(texts.get(name, ["not known"])) for name in groups}
     return found
+
+
+def with_values(condition: str, values: Mapping[str, str]) -> str:
+    """A condition, with the value of each group in brackets where they are few."""
+    stated = ", ".join(f"{name}: {value}" for name, value in values.items())
+    return f"{condition} ({stated})" if 0 < len(values) <= _FEW else condition
+
+
+def switched_on(groups: Mapping[str, pd.DataFrame]) -> list[str]:
+    """The conditions of `SWITCHES` that are on, in words, with the names of the groups if it is not in all of them."""
+    texts = []
+    for column, words in SWITCHES.items():
+        names = [name for name, runs in groups.items() if True in _conditions(runs, column)]
+        who = ", ".join(names) if len(names) <= _FEW else f"{len(names)} of {len(groups)} agents"
+        head, _, meaning = words.partition(":")
+        if names:
+            texts.append(words if len(names) == len(groups) else f"{head} ({who}):{meaning}")
+    return texts
 
 
 def _worded(column: str, value: Any) -> str:
@@ -110,7 +130,7 @@ def _worded(column: str, value: Any) -> str:
 def _conditions(runs: pd.DataFrame, column: str) -> set[Any]:
     """The values of a condition. Numbers are floats, because columns with an unknown value are read as such."""
     if column in SWITCHES:  # null means that it was off, as does a table from before there was the column
-        return set(runs[column].eq(True)) if column in runs else {False}
+        return {bool(value) for value in runs[column].eq(True)} if column in runs else {False}
     if column not in runs:
         return {None}
     values = {value if isinstance(value, str) else float(value) for value in runs[column].dropna()}

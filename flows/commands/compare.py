@@ -90,8 +90,7 @@ def _different(
     runs = [read_table(store, "runs", [name.partition("@")[0]]) for name in names]
     if not all(len(table) for table in runs):
         click.echo("mlebench: the conditions of imported grades are unknown", err=True)
-        runs = []
-    found = {words: dict(zip(names, values, strict=True)) for words, values in unlike_values(runs).items()}
+    found = unlike_values(dict(zip(names, runs, strict=True)))
     editions = {name: str(table["edition"].iloc[0]) for name, table in zip(names, grades, strict=True)}
     found |= {words: editions if words == "edition" else {} for words in unlike_grades(grades)}
     seeds = comparison.competitions[["seeds_a", "seeds_b"]]

@@ -89,6 +89,9 @@ if (runs && runs.dataset.root) {
   }
 }
 
+// On paper, the conditions of the runs are never left out.
+addEventListener("beforeprint", () => all("#conditions > details").forEach((part) => (part.open = true)));
+
 // In the card of a competition, the lines of the agent that is pointed at stand out.
 for (const table of all(".seeds")) {
   const lines = all(".timed [data-line]", table.parentElement);

@@ -11,7 +11,7 @@ import pandas as pd
 from common.cleaning import clean
 from common.markdown import Markdown, escape, table
 from common.units import counted
-from grading.conditions import deviations, unlike, unlike_grades
+from grading.conditions import deviations, switched_on, unlike, unlike_grades, unlike_values, with_values
 from grading.page.format import DASH, duration
 from grading.page.order import repeated_by_all
 from grading.page.results import Results
@@ -37,6 +37,9 @@ class PublishedRows:
     deviations: list[tuple[Series, list[str]]]
     unlike: list[str]
     covers: list[tuple[Series, str]]
+    stated: list[str]
+    """`unlike`, with the values of the series where they are few."""
+    switched_on: list[str]
 
     def markdown(self) -> str:
         """The rows as a table in Markdown. Footnotes mark unlike conditions, and name the competitions of a rate."""
@@ -62,9 +65,11 @@ def published_rows(view: View, results: Results) -> PublishedRows:
     """
     splits, covers = _splits(view, results), covered(view, results, results.aggregate())
     models = _models(results)
-    rows, away, ran, counts = [], [], set(), set()
+    rows, away, ran = [], [], set()
+    runs_by_label: dict[str, pd.DataFrame] = {}
+    counts: dict[str, dict[str, int]] = {}
     for series in view.series:
-        runs = _runs_of(series, results.runs)
+        runs = runs_by_label[series.label] = _runs_of(series, results.runs)
         found = splits.get(series.index, {})
         sizes = {**results.split_sizes, "all": sum(results.split_sizes.get(name, 0) for name in BENCHMARK_SPLITS)}
         cells = [_rate(found.get(split), sizes.get(split, 0)) for split in BENCHMARK_SPLITS]
@@ -77,17 +82,22 @@ def published_rows(view: View, results: Results) -> PublishedRows:
         facts = [_hours(runs), _date(runs), _leakage(series, results), leaks]
         rows.append((series, [series.label, called, *cells, *facts]))
         seeds = {split: each["num_seeds"] for split, each in found.items() if split != "all"}
-        counts.add(frozenset(seeds.items()))
+        counts[series.label] = seeds
         covers_of_series = [text for each, text in covers if each == series]
         failures = ungraded(found)
         padded = [f"counted as failures: {counted(failures, 'run')} without a grade"] * (failures > 0)
         own_deviations = deviations(runs, min(seeds.values(), default=0), series.edition)
         away.append((series, covers_of_series + own_deviations + padded))
-    different = unlike([_runs_of(series, results.runs) for series in view.series])
+    different = unlike(list(runs_by_label.values()))
     different += unlike_grades([part for _, part in by_series(results.grades)] if len(results.grades) else [])
     different += ["competitions"] * (len(ran) > 1)
-    different += ["number of counted seeds"] * (len(counts) > 1 and len(ran) == 1)
-    return PublishedRows(rows, away, different, covers)
+    values = unlike_values(runs_by_label)
+    stated = [with_values(words, values.get(words, {})) for words in different]
+    if len(ran) == 1 and any(seeds != next(iter(counts.values())) for seeds in counts.values()):
+        different.append("number of counted seeds")
+        numbers = {label: ", ".join(map(str, sorted(set(seeds.values())))) for label, seeds in counts.items()}
+        stated.append(with_values(different[-1], numbers))
+    return PublishedRows(rows, away, different, covers, stated, switched_on(runs_by_label))
 
 
 def _splits(view: View, results: Results) -> dict[int, dict[str, Any]]:

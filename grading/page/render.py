@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
     from grading.page.results import Results
+    from grading.page.view import View
 
 TITLE = "MLE-bench results"
 _TEMPLATES = ("page.html", "headline.html", "analysis.html", "runs.html", "macros.html")
@@ -80,6 +81,7 @@ def render_page(results: Results, title: str = TITLE, generated_at: datetime | N
         ranks=ranks_section(view, results, head.chosen, spread),
         profiles=profiles(view, spread),
         one_agent=len(view.series) == 1,
+        differing=_differing(view),
         published_on=PUBLISHED_ON,
         published_at=PUBLISHED_AT,
         apart=apart,
@@ -136,6 +138,13 @@ def render_page(results: Results, title: str = TITLE, generated_at: datetime | N
         kinds=list(KIND_WORDS),
         min_competitions=MIN_COMPETITIONS,
     )
+
+
+def _differing(view: View) -> str:
+    """What the order of competitions goes by; empty where there is nothing to order, or nothing that differs."""
+    if len(view.competitions) < 2 or len(view.columns) < 2:
+        return ""
+    return "agents" if len(view.series) > 1 else "seeds"
 
 
 @cache

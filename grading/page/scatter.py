@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from markupsafe import Markup
 
@@ -47,12 +48,15 @@ def scatter(points: Sequence[Point], show: Callable[[float], str], label: str) -
     for point in sorted((p for p, best in zip(points, on_front, strict=True) if best), key=lambda p: p.cost):
         corners += [(point.cost, corners[-1][1])] if corners else []
         corners.append((point.cost, point.score))
+    front = []
     if corners:
-        parts.append(_FRONT.format(frame.path([*corners, (frame.x.high, corners[-1][1])])))
+        corners.append((frame.x.high, corners[-1][1]))
+        parts.append(_FRONT.format(frame.path(corners)))
+        front = [frame.at(*corner) for corner in corners]
     places = [frame.at(point.cost, point.score) for point in points]
     names = [short(point.series.label) for point in points]
     for point, (x, y), name, (left, top, anchor) in zip(
-        points, places, names, _labels(places, names, frame), strict=True
+        points, places, names, _labels(places, names, frame, front), strict=True
     ):
         shape = point.series.shape
         drawn = [_MARK.format(shape, x, y, f"{point.series.label}: {frame.y_text(point.score)} for {show(point.cost)}")]
@@ -65,10 +69,12 @@ def scatter(points: Sequence[Point], show: Callable[[float], str], label: str) -
 
 
 def _labels(
-    places: Sequence[tuple[float, float]], texts: Sequence[str], frame: Frame
+    places: Sequence[tuple[float, float]], texts: Sequence[str], frame: Frame, front: Sequence[tuple[float, float]] = ()
 ) -> list[tuple[float, float, str]]:
-    """Where the labels of dots stand (x, y, anchor): where they cover each other and other dots least."""
+    """Where the labels of dots stand (x, y, anchor): where they cover each other, dots and the line least."""
     taken: list[tuple[float, ...]] = [(x - 6, y - 6, x + 6, y + 6) for x, y in places]
+    for (x, y), (right, top) in pairwise(front):
+        taken.append((x - 2, min(y, top) - 2, right + 2, max(y, top) + 2))
     found = []
     for (x, y), text in zip(places, texts, strict=True):
         wide = _CHARACTER * len(text)

@@ -71,7 +71,9 @@ def render_markdown(results: Results, title: str = TITLE) -> str:
     Text from agents is escaped.
     """
     chosen, aggregate, view = results.chosen, results.aggregate(), results.view
-    lines = [f"# {escape(title)}", "", "Rates in %, with 95 % intervals over other runs of these competitions.", ""]
+    published = published_rows(view, chosen)
+    lines = [f"# {escape(title)}", "", *(f"Run {escape(text)}.\n" for text in published.switched_on)]
+    lines += ["Rates in %, with 95 % intervals over other runs of these competitions.", ""]
     lines += [
         "“Other competitions” is the interval of any medal over other competitions like these, and other runs.",
         "",
@@ -94,7 +96,7 @@ def render_markdown(results: Results, title: str = TITLE) -> str:
     )
     over = covered(view, results, aggregate)
     lines += ["", *(f"- {escape(s.label)}, {escape(text)}" for s, text in over)] if over else []
-    lines += ["", "## Published row", "", *_published(published_rows(view, chosen))]
+    lines += ["", "## Published row", "", *_published(published)]
     lines += ["", aggregate.statement(), *(f"- {escape(gap)}" for gap in gaps(view, aggregate, results.unavailable))]
     models = [escape(c.id) for c in view.competitions if not c.human]
     if models:
@@ -160,7 +162,7 @@ def _published(published: PublishedRows) -> list[str]:
     """The published rows, escaped, with the deviations from the published conditions."""
     lines: list[str] = [*table(HEADER, [cells for _, cells in published.rows])]
     if published.unlike:
-        lines += ["", f"Not a ranking: the conditions differ in {', '.join(published.unlike)}."]
+        lines += ["", f"Not a ranking: the conditions differ in {escape(', '.join(published.stated))}."]
     lines.append("")
     return lines + [
         f"- {escape(s.label)}: {escape('; '.join(away) or 'as published')}" for s, away in published.deviations

@@ -74,6 +74,9 @@ def test_a_browser_prints_it_with_heads_on_every_page(browser: Browser, file: Pa
     kinds = "[...document.querySelectorAll('thead button')].map((head) => getComputedStyle(head).display)"
     assert set(browser.run(kinds)) == {"contents"}
     assert browser.run("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)", "paper is white"
+    assert browser.run("getComputedStyle(document.querySelector('#matrix tfoot')).display") == "table-row-group"
+    browser.run("dispatchEvent(new Event('beforeprint'))")
+    assert browser.run("document.querySelector('#conditions').offsetHeight") > 0, "conditions are never left out"
     for hidden in ("nav", ".filters", "#submissions"):
         assert browser.run(f"document.querySelector('{hidden}').offsetHeight") == 0
     browser.call("Emulation.setEmulatedMedia", media="", features=[])

@@ -32,6 +32,16 @@ def test_the_front_is_a_step_line_over_the_best_for_their_cost() -> None:
     assert "agent-2: 30.0 % for $3" in chart
 
 
+def test_labels_stand_beside_the_front() -> None:
+    """The line goes on to the right of a dot on it, at the height where its label would stand otherwise."""
+    points = [Point(one, *pair) for one, pair in zip(SERIES[:2], [(1.0, 0.2), (2.0, 0.5)], strict=True)]
+    chart = str(scatter(points, str, "scores"))
+    marks = numbers(chart, r'<use href="#m\d" x="([\d.]+)" y="([\d.]+)"')
+    labels = re.findall(r'<text class="halo end s\d" x="([\d.]+)" y="([\d.]+)" text-anchor="(\w+)"', chart)
+    for (x, y), (left, base, anchor) in zip(marks, labels, strict=True):
+        assert not (anchor == "start" and float(left) > x and abs(float(base) - y - 4) < 1)
+
+
 def test_labels_of_equal_dots_stand_apart() -> None:
     points = [Point(one, 1.0, 0.5) for one in SERIES]
     places = numbers(str(scatter(points, str, "scores")), r'<text class="halo end s\d" x="([\d.]+)" y="([\d.]+)"')

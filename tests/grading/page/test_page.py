@@ -157,7 +157,11 @@ def test_a_condition_that_holds_or_not_is_said_in_words() -> None:
     assert "Scorer yes" in words(page(runs=RUNS.assign(scorer=True)))
     mixed = RUNS.assign(scorer=pd.Series([True, *[None] * (len(RUNS) - 1)], RUNS.index, object))
     assert "Scorer no, yes" in words(page(runs=mixed)), "null means that there was none"
-    assert "scorer: agents could compute the official metric on their own held-out data" in words(page(runs=mixed))
+    head = "Run with the scorer: agents could compute the official metric on their own held-out data."
+    assert head in words(page(runs=mixed)).split("Any medal")[0]
+    assert head in markdown(GRADES, mixed).replace("\\", "")
+    assert 'id="t-scorer"' in page(runs=mixed)
+    assert "Run with" not in words(page()).split("Any medal")[0]
 
 
 def test_durations_are_stated() -> None:

@@ -65,7 +65,7 @@ def test_runs_that_used_all_their_time_well_are_no_failures() -> None:
 def test_agents_that_cannot_be_told_apart_share_a_letter() -> None:
     text = words(page(*many(2, competitions=6)))
     assert "Agents that share a letter cannot be told apart" in text
-    assert re.search(r"agent-\d agent-\d Low, any medal \S+ \S+ to \S+", text)
+    assert re.search(r"agent-\d (equal )?agent-\d (equal )?Low, any medal \S+ \S+ to \S+", text)
     assert "cannot be told apart" not in words(page())
     assert "cannot be told apart" not in words(page(*many(2))), "four competitions tell nothing"
 
@@ -111,7 +111,9 @@ def test_the_published_row_is_ready_to_paste() -> None:
     html = page(grades, runs, leaks=leaks, incomplete="fail")
     text = words(html)
     assert "1 of 4 competitions" in text
-    assert "Not a ranking. The agents were run under unlike conditions: time limit." in text
+    assert "Not a ranking. The agents were run under unlike conditions: time limit (agent-" in text
+    assert "agent-1: 24 h" in text
+    assert "agent-0: 10 min" in text
     assert "time limit: 10 min (published: 24 h)" in text
     pasted = html.split('<pre class="paste">')[1].split("</pre>")[0]
     columns = "Agent | LLMs | Low | Medium | High | All | Hours | Date | Known leakage | Leaky competitions"
@@ -132,11 +134,32 @@ def test_agents_with_other_competitions_or_seeds_are_not_ranked() -> None:
     assert "These differences include those of the conditions: competitions." in text
     late = (grades["agent"] == "agent-1") & (grades["seed"] == 2)
     kept = [table[~late.to_numpy()] for table in (grades, runs)]
-    assert "unlike conditions: number of counted seeds." in words(page(*kept))
+    seeds = "number of counted seeds (agent-0: 3, agent-1: 2)"
+    assert f"unlike conditions: {seeds}." in words(page(*kept))
+    text = words(page(grades, runs.assign(scorer=runs["agent"] == "agent-1")))
+    assert re.search(r"unlike conditions: scorer \(agent-\d: (yes, agent-0: no|no, agent-1: yes)\)\.", text)
+    assert "Run with the scorer (agent-1): agents could" in text
     assert "unlike conditions: what is not known of imported results." in words(page(grades, None))
     namesakes = page(*(table.assign(agent="same") for table in (grades, runs))).split('<pre class="paste">')[1]
     assert r"| same · group\-0 |" in namesakes
     assert r"| same · group\-1 |" in namesakes
+
+
+def test_equal_agents_are_not_called_better_and_conditions_are_said_of_each() -> None:
+    grades, runs = many(2, competitions=6)
+    same = grades.assign(any_medal=False, gold_medal=False, medal=None)
+    html = page(same, runs)
+    rows = html.split('id="differences"')[1].split("</table>")[0]
+    assert rows.count('<span class="cover">equal</span>') >= 2
+    assert words(html.split('id="conditions"')[1]).count("process ") >= 2
+
+
+def test_an_order_is_named_where_there_is_one() -> None:
+    one = GRADES["seed"] == 1
+    assert "seeds differ most first" in words(page())
+    assert "differ most first" not in words(page(GRADES[one], RUNS[RUNS["seed"] == 1]))
+    first = GRADES["competition_id"] == "cactus"
+    assert "differ most first" not in words(page(GRADES[first], RUNS[RUNS["competition_id"] == "cactus"]))
 
 
 def test_a_split_is_all_that_the_page_shows() -> None:
