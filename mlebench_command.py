@@ -11,7 +11,18 @@ import importlib.util
 import sys
 from pathlib import Path
 
-_PACKAGES = ("common", "competitions", "grading", "storage", "sandbox", "tasks", "flows", "deployments", "mlebench")
+_PACKAGES = (
+    "common",
+    "competitions",
+    "grading",
+    "storage",
+    "sandbox",
+    "tasks",
+    "flows",
+    "deployments",
+    "training",
+    "mlebench",
+)
 _ROOT = Path(__file__).resolve().parent
 _PUBLISHED = "mlebench-*.dist-info"
 """The installed distribution of the published benchmark; ours is mlebench_pipeline."""

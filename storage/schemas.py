@@ -25,6 +25,7 @@ from storage.columns import (
     flags,
     scores,
 )
+from storage.episodes_schema import EPISODES
 from storage.statistics_schemas import STATISTICS, Statistics
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ Table = (
         "violations",
         "familiarity",
         "familiarity_correlation",
+        "episodes",
     ]
     | Statistics
 )
@@ -342,5 +344,6 @@ TABLES: dict[Table, TableSchema] = {
     "violations": _VIOLATIONS,
     "familiarity": _FAMILIARITY,
     "familiarity_correlation": _CORRELATION,
+    "episodes": EPISODES,
     **dict(STATISTICS.items()),  # a dict of other names, as mypy sees it
 }

@@ -25,7 +25,8 @@ ROOMS: dict[str, set[str]] = {
     "tasks": {"common", "competitions", "grading", "storage", "sandbox"},
     "flows": {"common", "competitions", "grading", "storage", "sandbox", "tasks"},
     "deployments": {"common", "competitions", "grading", "storage", "sandbox", "tasks", "flows"},
-    "mlebench": {"common", "competitions", "grading", "storage", "tasks"},
+    "training": {"common", "competitions", "grading", "storage", "sandbox", "tasks"},
+    "mlebench": {"common", "competitions", "grading", "storage", "sandbox", "tasks", "training"},
     "benchmarks": {"common", "competitions", "grading", "storage", "sandbox", "tasks", "flows", "deployments"},
 }
 

@@ -1,0 +1,112 @@
+"""An environment in this process to train or try agents in, with the methods of gymnasium.
+
+    env = mlebench.env.make("digits", store="store", allow_test_scores=True)
+    observation, info = env.reset()
+    observation, reward, terminated, truncated, info = env.step({"type": "run", "command": "ls data"})
+    env.close()
+
+Actions and observations are dictionaries; `training.actions` says what is in them. gymnasium need not be installed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Self
+
+from common.errors import UserError
+from sandbox.isolation import Isolation
+from tasks.wiring.context import open_store
+from training.actions import Action
+from training.episode import EpisodeLimits
+from training.episodes import Episodes, Running, TrainingOptions
+
+
+class Environment:
+    """One episode at a time. Close it, or use it in a `with` statement."""
+
+    def __init__(self, episodes: Episodes) -> None:
+        """Begin nothing yet: that is what `reset` is for."""
+        self._episodes = episodes
+        self._running: Running | None = None
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """End the episode, if one is in progress, and begin another one.
+
+        Args:
+            seed: the seed that programs in the sandbox find in SEED.
+            options: nothing; gymnasium has this argument.
+
+        Returns:
+            The observation, and a dictionary with the id of the episode.
+        """
+        self._end()
+        self._running = self._episodes.begin(seed=seed)
+        return self._running.begun().model_dump(), {"episode_id": self._running.id}
+
+    def step(self, action: dict[str, Any]) -> tuple[dict[str, Any], float, bool, bool, dict[str, Any]]:
+        """Carry out an action.
+
+        Returns:
+            The observation, the reward, whether the agent has submitted, whether a limit was reached, and at the end
+            what the reward consists of.
+
+        Raises:
+            UserError: no episode is in progress.
+            pydantic.ValidationError: there is no such action.
+        """
+        if self._running is None:
+            raise UserError("no episode is in progress: call reset")
+        step = self._running.step(Action.model_validate(action))
+        return step.observation.model_dump(), step.reward, step.terminated, step.truncated, step.observation.info
+
+    def close(self) -> None:
+        """End the episode and remove everything of it."""
+        self._end()
+        self._episodes.close()
+
+    def _end(self) -> None:
+        if self._running is not None:
+            self._running.close()
+            self._running = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
+
+
+def make(
+    competition_id: str,
+    *,
+    store: str | None = None,
+    backend: str = "docker",
+    limits: dict[str, Any] | None = None,
+    allow_eval: bool = False,
+    allow_test_scores: bool = False,
+    allow_untrusted: bool = False,
+) -> Environment:
+    """An environment on the prepared dataset of a competition.
+
+    Args:
+        competition_id: the competition.
+        store: the store with the dataset; by default that of the settings.
+        backend: `docker`, or `process`, which does not isolate and therefore needs `allow_untrusted`.
+        limits: fields of `training.episode.EpisodeLimits` that are to differ, such as `{"seconds": 600}`.
+        allow_eval: allow the 22 Lite competitions, on which agents are evaluated.
+        allow_test_scores: allow rewards that are scores on the benchmark's own test set.
+        allow_untrusted: run commands without isolation.
+
+    Raises:
+        UserError: the dataset is not prepared or must not be used, or this machine cannot run sandboxes.
+    """
+    options = TrainingOptions(
+        (competition_id,),
+        isolation=Isolation(backend, network="none", allow_untrusted=allow_untrusted),
+        limits=replace(EpisodeLimits(), **(limits or {})),
+        allow_eval=allow_eval,
+        allow_test_scores=allow_test_scores,
+    )
+    return Environment(Episodes(open_store(store), options))

@@ -1,0 +1,187 @@
+"""A prepared competition in which agents are trained: its files, its graders, and the rewards that they give."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from common.errors import UserError
+from competitions import registry
+from competitions.truth import require_scorable, truth_form
+from grading.grade import Grade
+from grading.medals import Thresholds, above_median, dense_reward, human_percentile, medal_for
+from grading.workers import GradingLimits, GradingPool, Scorer
+from grading.workers.endings import Verdict
+from grading.workers.parts import Part
+from sandbox.backend import Allocation, RunSpec
+from sandbox.definitions import Agent
+from sandbox.limits import Limits
+from storage.cache import Cache
+from storage.dataset import Dataset
+from storage.datasets.current import require
+from storage.datasets.local_copy import local_copy
+from storage.store import Store
+
+EVALUATION = "lite"
+"""The split on which agents are evaluated, and therefore not trained."""
+NOISE_SECONDS = 0.01
+"""Time for standard errors, which are not used."""
+GRADING = GradingLimits(read_seconds=60.0, grade_seconds=300.0)
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What a submission is worth."""
+
+    reward: float
+    """Share of the teams of the human leaderboard that the score beats, 0 to 1; 0 for a submission without a score."""
+    info: dict[str, Any]
+    """valid, message, score, part (private or whole), medal, human_percentile, improvement over the sample."""
+
+
+def require_allowed(competition_id: str, *, allow_eval: bool, allow_test_scores: bool) -> None:
+    """Raise `UserError` if agents must not be trained on the prepared dataset of a competition."""
+    if competition_id in registry.list(EVALUATION) and not allow_eval:
+        raise UserError(
+            f"{competition_id} is one of the 22 Lite competitions, on which agents are evaluated: train on others, or "
+            "allow it with --allow-eval"
+        )
+    if not allow_test_scores:
+        raise UserError(
+            f"rewards of {competition_id} would be scores on the benchmark's own test set: accept that with "
+            "--allow-test-scores; scores of agents that were trained with them must not be reported"
+        )
+
+
+class TrainingDataset:
+    """A dataset with its graders, which several episodes use. Close it, or use it in a `with` statement."""
+
+    def __init__(self, store: Store, dataset: Dataset, cache: Cache) -> None:
+        """Open the current dataset. Raises `UserError` if it is not prepared."""
+        self.dataset = require(store, dataset)
+        self.competition = registry.get(dataset.competition_id)
+        facts = self.competition.facts
+        self._thresholds, self._percentiles = Thresholds.of(facts), facts.leaderboard.percentiles
+        self._resources = contextlib.ExitStack()
+        try:
+            self.public = self._open(local_copy(store, self.dataset, "public", cache)) / "public"
+            self._prepared = self._open(local_copy(store, self.dataset, "private", cache))
+            self._grader = self._open(self._pool())
+            self._checker = self._open(self._pool(validating=True))
+        except BaseException:
+            self._resources.close()
+            raise
+        self._mutex = threading.Lock()
+        self._scorer: Scorer | None = None
+        self._sample: tuple[str | None, Part | None, float | None] | None = None
+
+    def _open(self, resource: Any) -> Any:
+        return self._resources.enter_context(resource)
+
+    def _pool(self, *, validating: bool = False) -> GradingPool:
+        edition = self.dataset.edition
+        return GradingPool(self.competition, self._prepared, edition, limits=GRADING, validating=validating)
+
+    @property
+    def id(self) -> str:
+        """The name of the dataset in the actions of clients and in tables."""
+        return self.competition.id
+
+    @property
+    def sample(self) -> str | None:
+        """The path of the sample submission below the public files, if it is public."""
+        path = self.competition.facts.files.sample_submission
+        return path.removeprefix("public/") if path.startswith("public/") else None
+
+    def description(self) -> str:
+        """The description of the competition."""
+        return self.competition.describe(self.dataset.edition)
+
+    def spec(self, agent: Agent, limits: Limits, seed: int, allocation: Allocation) -> Callable[[Path], RunSpec]:
+        """The run of a sandbox, given its work directory."""
+
+        def make(workdir: Path) -> RunSpec:
+            return RunSpec(
+                run_id=f"episode-{workdir.name}",
+                competition_id=self.competition.id,
+                seed=seed,
+                agent=agent,
+                data=self.public,
+                workdir=workdir,
+                limits=limits,
+                description=self.description(),
+                sample_submission=self.sample,
+                allocation=allocation,
+                labels={"kind": f"{self.id} {self.dataset.key}", "episode": workdir.name},
+            )
+
+        return make
+
+    def check(self, submission: Path) -> Grade:
+        """Whether a submission is valid; the grade has no score."""
+        return self._checker.grade(submission)
+
+    def score(self, predictions: Path, truth: Path) -> Verdict:
+        """The score of predictions on an agent's own truth. Raises `UserError` if this competition has no scorer."""
+        with self._mutex:
+            if self._scorer is None:
+                require_scorable(self.competition)
+                form = truth_form(self.competition, self.public)
+                self._scorer = self._open(Scorer(self.competition, form, self.dataset.edition, GRADING))
+        return self._scorer.score(predictions, truth)
+
+    def judge(self, submission: Path) -> Judgement:
+        """The reward of a submission, by its score on the private part of the test set.
+
+        It is the score on the whole test set where that cannot be divided; `part` in the info says so.
+        """
+        column, sample_part, sample_score = self._sample_scores()
+        if column is not None:
+            grade, parts = self._grader.parts(submission, id=column, seconds=NOISE_SECONDS)
+        else:
+            grade, parts = self._grader.grade(submission), None
+        if parts is not None and parts.private is not None and sample_part is not None:
+            return self._judgement(grade, parts.private.score, sample_part.score, "private")
+        return self._judgement(grade, grade.report.score, sample_score, "whole")
+
+    def _judgement(self, grade: Grade, score: float | None, reference: float | None, part: str) -> Judgement:
+        sign = -1.0 if self._thresholds.lower_is_better else 1.0
+        percentile = human_percentile(score, self._percentiles)
+        info = {
+            "valid": grade.outcome == "valid",
+            "message": grade.message,
+            "score": score,
+            "part": part if score is not None else None,
+            "medal": medal_for(score, self._thresholds),
+            "above_median": above_median(score, self._thresholds),
+            "human_percentile": None if math.isnan(percentile) else percentile,
+            "improvement": None if score is None or reference is None else sign * (score - reference),
+        }
+        return Judgement(dense_reward(score, self._thresholds, self._percentiles), info)
+
+    def _sample_scores(self) -> tuple[str | None, Part | None, float | None]:
+        """The column of ids, by which test sets are divided, and the scores of the sample submission."""
+        with self._mutex:
+            if self._sample is None:
+                self._sample = None, None, None
+                path = self.public / self.sample if self.sample else None
+                if path is not None and path.is_file():
+                    grade, parts = self._grader.parts(path, seconds=NOISE_SECONDS)
+                    part = parts.private if parts is not None else None
+                    self._sample = parts.id if parts is not None and part else None, part, grade.report.score
+            return self._sample
+
+    def close(self) -> None:
+        """End the graders."""
+        self._resources.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()

@@ -1,0 +1,240 @@
+"""Episodes at the same time: their datasets, their sandboxes, their slots of the host, and their journal."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import secrets
+import threading
+import time
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Self
+
+from common.errors import UserError
+from common.settings import Settings, get_settings
+from competitions import registry
+from competitions.editions import Edition
+from sandbox.backend import Allocation
+from sandbox.host.slots import Claim
+from sandbox.isolation import Isolation
+from storage.dataset import Dataset
+from storage.store import Store
+from tasks.wiring.context import caps, local_cache
+from tasks.wiring.host import host_slots
+from training.actions import Action, Observation
+from training.datasets import EVALUATION, TrainingDataset, require_allowed
+from training.episode import Episode, EpisodeLimits, Step
+from training.journal import Journal, Trajectory
+from training.sandboxes import Sandboxes
+
+_IDS = re.compile(r"[A-Za-z0-9._-]{1,64}")
+
+
+class NoSlot(UserError):
+    """All slots of the host are taken."""
+
+
+@dataclass(frozen=True)
+class TrainingOptions:
+    """The operator's choices."""
+
+    competitions: tuple[str, ...]
+    edition: Edition = "v1"
+    isolation: Isolation = field(default_factory=lambda: Isolation("docker", network="none"))
+    limits: EpisodeLimits = field(default_factory=EpisodeLimits)
+    warm: int = 0
+    """Sandboxes that are started before an episode needs them."""
+    allow_eval: bool = False
+    allow_test_scores: bool = False
+    group: str | None = None
+    """The name under which episodes are recorded; by default they are not."""
+
+
+class Running:
+    """An episode in progress, with what the journal says about it."""
+
+    def __init__(self, episode: Episode, record: dict[str, Any], end: Callable[[Running], None]) -> None:
+        self.episode, self._record, self._end = episode, record, end
+        self.trajectory, self.touched, self._began = Trajectory(), time.monotonic(), time.monotonic()
+        self._mutex, self._closing = threading.Lock(), threading.Lock()
+        self._closed = False
+
+    @property
+    def id(self) -> str:
+        """The id of the episode."""
+        return self.episode.id
+
+    def begun(self) -> Observation:
+        """What the agent is told first."""
+        observation = self.episode.begun()
+        self.trajectory.begun(observation)
+        return observation
+
+    def step(self, action: Action) -> Step:
+        """Carry out an action; at the end of the episode, its sandbox is removed."""
+        with self._mutex:
+            self.touched = time.monotonic()
+            step = self.episode.step(action)
+            self.trajectory.add(action, step.observation, step.reward)
+            self.touched = time.monotonic()
+        if step.done:
+            self.close()
+        return step
+
+    def row(self) -> dict[str, Any]:
+        """The row of the table of episodes."""
+        episode, info = self.episode, self.episode.info
+        judged = {name: info.get(name) for name in ("valid", "score", "part", "medal", "human_percentile")}
+        return {
+            **self._record,
+            **judged,
+            "improvement": info.get("improvement"),
+            "end": info.get("end", "abandoned"),
+            "reward": episode.reward if info else None,
+            "steps": episode.steps,
+            "duration_seconds": time.monotonic() - self._began,
+        }
+
+    def close(self) -> None:
+        """End the episode if it has not ended, and remove its sandbox. An action in progress is interrupted."""
+        with self._closing:
+            if self._closed:
+                return
+            self._closed = True
+        self._end(self)
+
+
+class Episodes:
+    """Begins episodes. Its methods may be called from any thread. Close it, or use it in a `with` statement."""
+
+    def __init__(self, store: Store, options: TrainingOptions, settings: Settings | None = None) -> None:
+        """Check that the datasets are there and may be used, and remove sandboxes that killed processes have left.
+
+        Raises:
+            UserError: a competition is not prepared or must not be trained on, or this machine cannot run sandboxes.
+        """
+        if not options.competitions:
+            raise UserError("nothing to train on: name competitions")
+        self._store, self.options, self._settings = store, options, settings or get_settings()
+        for competition_id in options.competitions:
+            require_allowed(
+                registry.get(competition_id).id,
+                allow_eval=options.allow_eval,
+                allow_test_scores=options.allow_test_scores,
+            )
+        self._resources = contextlib.ExitStack()
+        self._datasets: dict[str, TrainingDataset] = {}
+        self._running: dict[str, Running] = {}
+        self._mutex = threading.Lock()
+        self._writer = secrets.token_hex(4)
+        self._journal = Journal(store, options.group, self._writer) if options.group else None
+        try:
+            for competition_id in options.competitions:
+                dataset = Dataset(options.edition, competition_id)
+                opened = self._resources.enter_context(TrainingDataset(store, dataset, local_cache()))
+                self._datasets[competition_id] = opened
+            self._sandboxes = self._resources.enter_context(
+                Sandboxes(options.isolation, self._settings.scratch, options.warm)
+            )
+        except BaseException:
+            self._resources.close()
+            raise
+
+    @property
+    def names(self) -> Collection[str]:
+        """The names of the datasets."""
+        return self._datasets.keys()
+
+    @property
+    def slots(self) -> int:
+        """The number of episodes at the same time."""
+        return self._settings.agents
+
+    def running(self) -> list[Running]:
+        """The episodes in progress."""
+        with self._mutex:
+            return list(self._running.values())
+
+    def begin(self, competition: str | None = None, seed: int | None = None, id: str | None = None) -> Running:
+        """Begin an episode.
+
+        Args:
+            competition: one of `names`; by default drawn, or by the seed.
+            seed: the seed that the agent is told, 0 by default.
+            id: a name that no other episode has.
+
+        Raises:
+            NoSlot: as many episodes or runs as the host has slots for are in progress.
+            UserError: there is no such dataset, the id cannot be used, or no sandbox can be started.
+        """
+        names = sorted(self._datasets)
+        name = competition or names[(secrets.randbelow(len(names)) if seed is None else seed) % len(names)]
+        if name not in self._datasets:
+            raise UserError(f"{name!r} is not served; there is {', '.join(names)}")
+        if id is not None and _IDS.fullmatch(id) is None:
+            raise UserError("an episode_id has 1 to 64 letters, digits, dots, hyphens and underscores")
+        id = id or f"{self._writer}-{secrets.token_hex(8)}"
+        with self._mutex:
+            if id in self._running:
+                raise UserError(f"an episode {id} is in progress")
+        dataset, resources = self._datasets[name], contextlib.ExitStack()
+        try:
+            resources.enter_context(self._slot(id))
+            make_spec = dataset.spec(self._sandboxes.agent, self._limits(), seed or 0, Allocation(slots=self.slots))
+            sandbox = self._sandboxes.take(make_spec, f"{dataset.id} {dataset.dataset.key}")
+            resources.callback(sandbox.close)
+            episode = Episode(id, dataset, sandbox, self.options.limits)
+        except BaseException:
+            resources.close()
+            raise
+        running = Running(episode, self._record(id, dataset, seed), lambda ended: self._end(ended, resources))
+        with self._mutex:
+            self._running[id] = running
+        return running
+
+    def _slot(self, id: str) -> contextlib.AbstractContextManager[Allocation]:
+        """A slot of the host, which runs of agents share with episodes."""
+
+        def refuse(reason: str) -> None:
+            raise NoSlot(f"all {self.slots} slots of this host (MLEBENCH_AGENTS) are taken: {reason}")
+
+        claim = Claim(f"episode-{id}", "", self.options.isolation.backend, labels={"episode": id})
+        return host_slots().take(claim, self.slots, refuse)
+
+    def _limits(self) -> Any:
+        limits = self._sandboxes.agent.limits.override(time_limit_seconds=self.options.limits.seconds)
+        return limits.capped(caps(self._settings).override(time_limit_seconds=self.options.limits.seconds))
+
+    def _record(self, id: str, dataset: TrainingDataset, seed: int | None) -> dict[str, Any]:
+        return {
+            "episode_id": id,
+            "competition_id": dataset.competition.id,
+            "edition": dataset.dataset.edition,
+            "dataset_key": dataset.dataset.key,
+            "seed": seed,
+            "division": "eval" if dataset.competition.id in registry.list(EVALUATION) else "train",
+            "test_scores": True,
+            "backend": self.options.isolation.backend,
+            "started_at": datetime.now(UTC).isoformat(),
+        }
+
+    def _end(self, running: Running, resources: contextlib.ExitStack) -> None:
+        with self._mutex:
+            self._running.pop(running.id, None)
+        resources.close()
+        if self._journal is not None:
+            self._journal.record(running.row(), running.trajectory)
+
+    def close(self) -> None:
+        """End all episodes and remove their sandboxes."""
+        for running in self.running():
+            running.close()
+        self._resources.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()

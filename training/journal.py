@@ -1,0 +1,82 @@
+"""The journal of episodes: a trajectory in ATIF for each, and a row in `tables/episodes`."""
+
+from __future__ import annotations
+
+import threading
+from datetime import UTC, datetime
+from typing import Any
+
+from sandbox.trajectory.atif import VERSION
+from storage.store import Store
+from storage.tables import write_table
+from training.actions import Action, Observation
+
+_ROWS = 100
+"""Rows of a file of the table. It is written again for each of them."""
+_TEXT_CHARACTERS = 20_000
+
+
+class Trajectory:
+    """The actions of an episode and what the agent was told, as steps of ATIF."""
+
+    def __init__(self) -> None:
+        self.steps: list[dict[str, Any]] = []
+
+    def begun(self, observation: Observation) -> None:
+        """Add what the agent was told first."""
+        self.steps.append(self._step("system", _shortened(observation.description or "")))
+
+    def add(self, action: Action, observation: Observation, reward: float) -> None:
+        """Add an action."""
+        call = f"call-{len(self.steps)}"
+        arguments = {name: _shortened(value) for name, value in action.model_dump(exclude_defaults=True).items()}
+        told = {name: _shortened(value) for name, value in observation.model_dump(exclude_defaults=True).items()}
+        step = self._step("agent", "")
+        step["tool_calls"] = [{"tool_call_id": call, "function_name": arguments.pop("type"), "arguments": arguments}]
+        step["observation"] = {"results": [{"source_call_id": call, "content": told.pop("message")}]}
+        step["extra"] = {**told, "reward": reward}
+        self.steps.append(step)
+
+    def _step(self, source: str, message: str) -> dict[str, Any]:
+        now = datetime.now(UTC).isoformat()
+        return {"step_id": len(self.steps) + 1, "timestamp": now, "source": source, "message": message}
+
+    def as_json(self, session: str) -> dict[str, Any]:
+        """The trajectory as a JSON object."""
+        totals = {"total_steps": len(self.steps)}
+        agent = {"name": "episode", "version": "1"}
+        return {
+            "schema_version": VERSION,
+            "session_id": session,
+            "agent": agent,
+            "steps": self.steps,
+            "final_metrics": totals,
+        }
+
+
+class Journal:
+    """Writes the records of the episodes of one process into a store."""
+
+    def __init__(self, store: Store, group: str, writer: str) -> None:
+        """Write into the partition `group` of the table; `writer` names the files of this process."""
+        self._store, self._group, self._writer = store, group, writer
+        self._rows: list[dict[str, Any]] = []
+        self._number = 0
+        self._mutex = threading.Lock()
+
+    def record(self, row: dict[str, Any], trajectory: Trajectory) -> None:
+        """Store the record of an episode that has ended. Raises `StoreError`."""
+        session = str(row["episode_id"])
+        self._store.write_json(self._store.url("episodes", self._group, f"{session}.json"), trajectory.as_json(session))
+        with self._mutex:
+            if len(self._rows) == _ROWS:
+                self._rows, self._number = [], self._number + 1
+            self._rows.append(row)
+            part = f"{self._writer}-{self._number:06}"
+            write_table(self._store, "episodes", self._group, self._rows, part)
+
+
+def _shortened(value: Any) -> Any:
+    if isinstance(value, str) and len(value) > _TEXT_CHARACTERS:
+        return f"{value[:_TEXT_CHARACTERS]}[... {len(value) - _TEXT_CHARACTERS:,} characters left out ...]"
+    return value
