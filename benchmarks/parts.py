@@ -21,7 +21,7 @@ import pandas as pd
 from competitions import registry
 from grading.workers.cutting import Uncuttable, cutter
 from grading.workers.halves import MIN_UNITS, Halves, score_halves
-from grading.workers.parts import SHARE, Division, public_units
+from grading.workers.parts import SHARE, public_units
 
 _REAL = Path(__file__).with_name("real_rows.json")
 HEAD = "| competition | units | rows | public | private | error, public | error, private | can be divided |"
@@ -30,7 +30,7 @@ HEAD = "| competition | units | rows | public | private | error, public | error,
 def half_right(sample: pd.DataFrame, gold: pd.DataFrame, answers: Any, how: Any) -> pd.DataFrame:
     """The right answers for half of the units, the sample submission for the others. Raises `Uncuttable`."""
     first, second = cutter(gold, answers, how), cutter(sample, answers, how)
-    right = public_units(first.names, Division("half right", 0.5))
+    right = public_units(first.names, "half right", 0.5)
     return pd.concat([first.of(right)[0].reindex(columns=sample.columns), second.of(~right)[0]], ignore_index=True)
 
 

@@ -16,11 +16,13 @@ from typing import TYPE_CHECKING, Any
 from common import plain_json
 from competitions.facts import Resampling
 from grading.workers.cutting import Cutter, Uncuttable, cutter
-from grading.workers.halves import MIN_DRAWS, MIN_UNITS, draw_halves, same_score, score_of
+from grading.workers.halves import MIN_DRAWS, MIN_UNITS, SECONDS, draw_halves, same_score, score_of
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from competitions.facts import CompetitionFacts
 
 SHARE = 0.3
 """Share of the units that are public, by default."""
@@ -29,36 +31,17 @@ _DRAWS = 40
 
 
 @dataclass(frozen=True)
-class Division:
-    """How test units are divided into a public and a private part."""
-
-    competition_id: str
-    """The draw depends on it, and on the name of the unit."""
-    share: float = SHARE
-    """Share of the units that are public."""
-    id: str | None = None
-    """Column of ids; by default the one that the submission and the answers share, which no agent may decide."""
-
-    def __post_init__(self) -> None:
-        if not 0 < self.share < 1:
-            raise ValueError(f"the share of public units lies between 0 and 1, not at {self.share}")
-
-
-@dataclass(frozen=True)
 class Part:
     """The score on a part of the test set."""
 
     score: float
-    units: int
-    rows: int
-    """Rows of the answers."""
     standard_error: float
-    """Over choices of as many units; NaN where it cannot be known."""
+    """Over choices of as many units; NaN where it is not known."""
 
 
 @dataclass(frozen=True)
 class Parts:
-    """The scores on both parts; None where there is none, with the reason in `message`."""
+    """The scores on both parts; None where there is none, for the reason in `message`."""
 
     public: Part | None = None
     private: Part | None = None
@@ -74,7 +57,7 @@ class Parts:
         return cls(**parts, id=content.get("id"), message=content.get("message"))
 
 
-def public_units(names: Sequence[str], division: Division) -> NDArray[np.bool_]:
+def public_units(names: Sequence[str], competition_id: str, share: float = SHARE) -> NDArray[np.bool_]:
     """Which units are public: those with the smallest hashes of competition and name, the same in every process.
 
     The number of public units is exactly the share, rounded, but at least one unit is in each part.
@@ -82,11 +65,11 @@ def public_units(names: Sequence[str], division: Division) -> NDArray[np.bool_]:
     import numpy as np
 
     def hash_of(name: str) -> int:
-        text = f"{division.competition_id}\0{name}"
+        text = f"{competition_id}\0{name}"
         return int.from_bytes(hashlib.sha256(text.encode(errors="replace")).digest()[:8])
 
     hashes = np.fromiter(map(hash_of, names), dtype=np.uint64, count=len(names))  # compact: there may be 13 million
-    wanted = min(max(1, round(division.share * len(names))), len(names) - 1)
+    wanted = min(max(1, round(share * len(names))), len(names) - 1)
     public = np.zeros(len(names), dtype=bool)
     public[np.argsort(hashes, kind="stable")[:wanted]] = True
     return public
@@ -94,49 +77,47 @@ def public_units(names: Sequence[str], division: Division) -> NDArray[np.bool_]:
 
 def score_parts(
     score: Callable[[Any, Any], float],
-    submission: Any,
-    answers: Any,
-    how: Resampling | None,
+    tables: tuple[Any, Any],
+    facts: CompetitionFacts,
     *,
     whole: float | None,
-    division: dict[str, Any] | Division,
-    seconds: float,
+    share: float = SHARE,
+    id: str | None = None,
+    seconds: float = SECONDS,
 ) -> Parts:
     """Scores of a valid submission on the public and on the private part of the test set. Nothing is raised.
 
     Args:
         score: the score of a table, given the table of answers.
-        submission: the submission, as read.
-        answers: the answers, as read.
-        how: what a unit is; by default rows with the same id.
+        tables: the submission and the answers, as read.
+        facts: those of the competition, which say what a unit is; by default rows with the same id.
         whole: the score on all rows, which cutting must reproduce when nothing is cut. Without it, only the public part
             is scored.
-        division: how units are divided; a dictionary with its fields if it comes from another process.
-        seconds: time for the standard errors.
+        share: share of the units that are public.
+        id: the column of ids; by default the one that the submission and the answers share.
+        seconds: time for the standard errors; 0 for none.
     """
-    division = division if isinstance(division, Division) else Division(**division)
+    how = facts.resampling or Resampling()
     try:
-        cut = cutter(submission, answers, (how or Resampling()).model_copy(update={"id": _id(how, division)}))
+        cut = cutter(*tables, how.model_copy(update={"id": id or how.id}))
     except Uncuttable as error:
         return Parts(message=str(error))
-    public = public_units(cut.names, division)
+    public = public_units(cut.names, facts.id, share)
     few = min(public.sum(), (~public).sum())
     if few < MIN_UNITS:
         return Parts(id=cut.key, message=f"a part has only {few} {'units' if few != 1 else 'unit'} of {cut.units}")
     if whole is not None and not same_score(score_of(score, cut.of(public | True))[0], whole):
         return Parts(id=cut.key, message="the score is not a function of rows that are found by their ids")
     found: dict[str, Part] = {}
+    reasons = []
     for name, chosen in {"public": public, "private": ~public}.items() if whole is not None else [("public", public)]:
         value, reason = score_of(score, cut.of(chosen))
         if not math.isfinite(value):
-            return Parts(id=cut.key, message=f"the {name} part cannot be scored: {reason}")
-        noise = _standard_error(score, cut, chosen, time.monotonic() + seconds / 2)
-        found[name] = Part(value, int(chosen.sum()), int(chosen[cut.of_answers].sum()), noise)
-    return Parts(found.get("public"), found.get("private"), cut.key)
-
-
-def _id(how: Resampling | None, division: Division) -> str | None:
-    return division.id or (how.id if how is not None else None)
+            reasons.append(f"the {name} part cannot be scored: {reason}")
+            continue
+        noise = _standard_error(score, cut, chosen, time.monotonic() + seconds / 2) if seconds else math.nan
+        found[name] = Part(value, noise)
+    return Parts(found.get("public"), found.get("private"), cut.key, "; ".join(reasons) or None)
 
 
 def _standard_error(score: Callable[[Any, Any], float], cut: Cutter, part: NDArray[np.bool_], deadline: float) -> float:

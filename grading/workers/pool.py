@@ -22,7 +22,7 @@ from grading.medals import Thresholds
 from grading.workers.endings import Verdict, killed, missing, server_ended, unreadable
 from grading.workers.halves import DRAWS, SECONDS, Halves
 from grading.workers.limits import GradingLimits, bounds_of, check_file, submission_exists
-from grading.workers.parts import SHARE, Division, Parts
+from grading.workers.parts import SHARE, Parts
 
 if TYPE_CHECKING:
     from competitions.competition import Competition
@@ -196,10 +196,11 @@ class GradingPool:
             share: share of the test units that are public.
             id: the column of ids, as `Parts.id` of the sample submission has it. By default it is found from this
                 submission, which therefore must be trusted.
-            seconds: time for the standard errors.
+            seconds: time for the standard errors; 0 for none.
         """
-        division = Division(self.competition.id, share, id)
-        grade, found = self._further(submission, {"division": asdict(division), "seconds": seconds})
+        if not 0 < share < 1:
+            raise ValueError(f"the share of public units lies between 0 and 1, not at {share}")
+        grade, found = self._further(submission, {"share": share, "id": id, "seconds": seconds})
         return grade, Parts.of(found) if found is not None else None
 
     def _further(self, submission: Path, options: dict[str, Any]) -> tuple[Grade, dict[str, Any] | None]:

@@ -86,15 +86,15 @@ def serve(
         else:
             verdict = score_submission(read, score, path, bounds, scoring, _lift_memory_limit)
         valid = verdict.outcome == "valid" and verdict.score is not None and "truth" not in (further or {})
-        if further and valid and (math.isfinite(verdict.score or 0.0) or (validating and "division" in further)):
+        if further and valid and (math.isfinite(verdict.score or 0.0) or (validating and "share" in further)):
             send({"phase": "further", "verdict": dataclasses.asdict(verdict)})
             scored_by = partial(competition.score_table, edition=edition)
-            tables = parsed["table"], answers, competition.facts.resampling
+            tables, facts = (parsed["table"], answers), competition.facts
             found: Halves | Parts
-            if "division" in further:
-                found = score_parts(scored_by, *tables, whole=None if validating else verdict.score, **further)
+            if "share" in further:
+                found = score_parts(scored_by, tables, facts, whole=None if validating else verdict.score, **further)
             else:
-                found = score_halves(scored_by, *tables, whole=verdict.score or 0.0, **further)
+                found = score_halves(scored_by, *tables, facts.resampling, whole=verdict.score or 0.0, **further)
             verdict = dataclasses.replace(verdict, further=dataclasses.asdict(found))
         _lift_memory_limit()
         send({"verdict": dataclasses.asdict(verdict)})

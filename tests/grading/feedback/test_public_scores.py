@@ -11,7 +11,7 @@ import pytest
 
 from grading.feedback.public_scores import FILES, Answer, PublicScores
 from grading.workers import GradingPool
-from grading.workers.parts import Division, public_units
+from grading.workers.parts import public_units
 from tests.prepared import PreparedCompetitions
 
 NAME = "tabular-playground-series-may-2022"
@@ -28,7 +28,7 @@ class Run:
         self.folder, self.file = folder / "records", folder / "file.csv"
         self.folder.mkdir()
         self.pool = GradingPool(subject.competition, subject.path, validating=True)
-        self.public = public_units(self.sample["id"].astype(str).tolist(), Division(NAME))
+        self.public = public_units(self.sample["id"].astype(str).tolist(), NAME)
         self.restart()
 
     def restart(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import pytest
 from competitions import registry
 from competitions.facts import Resampling
 from grading.workers import GradingPool
-from grading.workers.parts import Division, Parts, public_units, score_parts
+from grading.workers.parts import Parts, public_units, score_parts
 from tests.prepared import PreparedCompetitions
 
 ANSWERS = pd.DataFrame({"id": range(100), "value": np.arange(100) % 7.0, "patient": np.arange(100) // 5})
@@ -25,36 +26,33 @@ def mean_error(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
     return float((submission["value"] - answers["value"]).abs().mean())
 
 
-def parts_of(submission: Any, answers: Any = ANSWERS, how: Resampling | None = None, **options: Any) -> Parts:
-    division = Division("x", **options)
+def parts_of(
+    submission: Any, answers: Any = ANSWERS, how: Resampling | None = None, score: Any = mean_error, **options: Any
+) -> Parts:
+    facts: Any = SimpleNamespace(id="x", resampling=how)
     whole = mean_error(submission, answers)
-    return score_parts(mean_error, submission, answers, how, whole=whole, division=division, seconds=5)
+    return score_parts(score, (submission, answers), facts, whole=whole, **options)
 
 
 class TestTheDraw:
     def test_it_has_the_share_and_depends_on_names_and_competition_only(self) -> None:
-        public = public_units(NAMES, Division("x"))
+        public = public_units(NAMES, "x")
         assert public.sum() == 30
-        backwards = public_units(NAMES[::-1], Division("x"))
+        backwards = public_units(NAMES[::-1], "x")
         assert (backwards[::-1] == public).all()
-        assert (public_units(NAMES, Division("y")) != public).any()
+        assert (public_units(NAMES, "y") != public).any()
 
     def test_it_is_that_of_every_version(self) -> None:
         """Published scores depend on it: it must never change."""
-        assert np.flatnonzero(public_units(NAMES, Division("x", 0.05))).tolist() == [13, 27, 59, 66, 78]
+        assert np.flatnonzero(public_units(NAMES, "x", 0.05)).tolist() == [13, 27, 59, 66, 78]
 
     def test_a_larger_share_contains_a_smaller_one(self) -> None:
-        small, large = (public_units(NAMES, Division("x", share)) for share in (0.2, 0.5))
+        small, large = (public_units(NAMES, "x", share) for share in (0.2, 0.5))
         assert large[small].all()
 
     @pytest.mark.parametrize(("units", "share", "public"), [(2, 0.001, 1), (2, 0.999, 1), (10, 0.3, 3)])
     def test_both_parts_have_a_unit(self, units: int, share: float, public: int) -> None:
-        assert public_units(NAMES[:units], Division("x", share)).sum() == public
-
-    @pytest.mark.parametrize("share", [0.0, 1.0, -0.1, float("nan")])
-    def test_another_share_is_refused(self, share: float) -> None:
-        with pytest.raises(ValueError, match="between 0 and 1"):
-            Division("x", share)
+        assert public_units(NAMES[:units], "x", share).sum() == public
 
 
 class TestScores:
@@ -63,7 +61,7 @@ class TestScores:
         found = parts_of(noisy)
         assert found.public is not None
         assert found.private is not None
-        assert (found.public.rows, found.private.rows, found.id) == (30, 70, "id")
+        assert found.id == "id"
         assert 0.3 * found.public.score + 0.7 * found.private.score == pytest.approx(mean_error(noisy, ANSWERS))
         assert found.private.standard_error == pytest.approx(
             noisy["value"].sub(RIGHT["value"]).std() / 70**0.5, rel=0.3
@@ -76,12 +74,15 @@ class TestScores:
             seen.append(answers)
             return mean_error(submission, answers)
 
-        division = Division("x")
-        how = Resampling(column="patient")
-        found = score_parts(score, RIGHT, ANSWERS, how, whole=0.0, division=division, seconds=5)
-        assert found.public is not None
-        assert (found.public.units, found.public.rows) == (6, 30)
+        found = parts_of(RIGHT, how=Resampling(column="patient"), score=score)
+        assert found.private is not None
+        assert {len(part) for part in seen} >= {30, 70, 100}
         assert all(set(part["patient"].value_counts()) == {5} for part in seen)
+
+    def test_errors_can_be_left_out(self) -> None:
+        found = parts_of(RIGHT, seconds=0)
+        assert found.private is not None
+        assert np.isnan(found.private.standard_error)
 
     def test_an_agent_cannot_choose_the_column_of_ids(self) -> None:
         """By default it is the shared column with the most values, which a submission with another column changes."""
@@ -103,14 +104,16 @@ class TestScores:
         assert (found.public, found.private) == (None, None)
         assert says in str(found.message)
 
-    def test_a_part_without_a_score_is_named(self) -> None:
+    @pytest.mark.parametrize(("rows", "name"), [(30, "public"), (70, "private")])
+    def test_a_part_without_a_score_is_named_and_the_other_one_has_one(self, rows: int, name: str) -> None:
         def picky(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
-            if len(answers) == 30:
+            if len(answers) == rows:
                 raise ValueError("only one class")
             return 0.0
 
-        found = score_parts(picky, RIGHT, ANSWERS, None, whole=0.0, division=Division("x"), seconds=5)
-        assert found.message == "the public part cannot be scored: ValueError: only one class"
+        found = parts_of(RIGHT, score=picky)
+        assert found.message == f"the {name} part cannot be scored: ValueError: only one class"
+        assert (found.public is None, found.private is None) == (name == "public", name == "private")
 
 
 @pytest.mark.parametrize("competition_id", registry.list())
@@ -121,8 +124,7 @@ def test_every_competition_has_two_parts_or_says_why(competition_id: str, prepar
     table = competition.read_submission(subject.path / competition.facts.files.sample_submission)
     score, how = competition.score_table, competition.facts.resampling
     whole = score(table.copy(), competition.answers(subject.path))
-    division = Division(competition_id)
-    found = score_parts(score, table, subject.answers, how, whole=whole, division=division, seconds=1)
+    found = score_parts(score, (table, subject.answers), competition.facts, whole=whole, seconds=1)
     if how is not None and how.unknown:
         assert found.message == how.unknown
     elif found.message and "sample-scores-nan" not in competition.facts.oddities:
@@ -140,8 +142,16 @@ class TestInWorkers:
         table = subject.competition.read_submission(path)
         score = subject.competition.score_table
         whole = score(table.copy(), subject.answers)
-        division = Division("diabetes")
-        assert found == score_parts(score, table, subject.answers, None, whole=whole, division=division, seconds=5)
+        assert found == score_parts(score, (table, subject.answers), subject.competition.facts, whole=whole)
+
+    @pytest.mark.parametrize("share", [0.0, 1.0, -0.1, float("nan")])
+    def test_a_share_that_is_none_is_refused(self, share: float, prepared: PreparedCompetitions) -> None:
+        subject = prepared["diabetes"]
+        with (
+            GradingPool(subject.competition, subject.path) as grader,
+            pytest.raises(ValueError, match="between 0 and 1"),
+        ):
+            grader.parts(subject.path, share)
 
     def test_with_validation_the_private_part_does_not_matter(
         self, prepared: PreparedCompetitions, tmp_path: Path
@@ -156,7 +166,7 @@ class TestInWorkers:
             assert found is not None
             assert found.public is not None
             assert found.private is None
-            public = public_units(table["id"].astype(str).tolist(), Division("diabetes"))
+            public = public_units(table["id"].astype(str).tolist(), "diabetes")
             changed = []
             for rows in (~public, public):
                 other = table.copy()
