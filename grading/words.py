@@ -74,13 +74,25 @@ def score_and_medal(grade: Mapping[str, Any] | None) -> tuple[str, str]:
 
     >>> score_and_medal({"outcome": "valid", "score": 0.5, "above_median": True}), score_and_medal(None)
     (('0.5', 'above median'), ('not graded', '-'))
+
+    After feedback, the score is that on the private part:
+
+    >>> score_and_medal({"outcome": "valid", "score": 0.5, "gold_medal": True, "feedback": 0.3})
+    ('0.5 (private)', 'gold')
     """
     if grade is None:
         return "not graded", "-"
     if grade["outcome"] != "valid":
         return str(grade["outcome"]), "-"
     kind = kind_of(grade)
-    return number(grade["score"]), _SHORT.get(kind, kind)
+    return _score(grade), _SHORT.get(kind, kind)
+
+
+def _score(grade: Mapping[str, Any]) -> str:
+    """The score, with a mark if it is that on the private part. Tables have NaN where there is no feedback."""
+    feedback = grade.get("feedback")
+    private = feedback is not None and not math.isnan(feedback)
+    return f"{number(grade['score'])}{' (private)' if private else ''}"
 
 
 def number(value: float | None) -> str:
@@ -108,4 +120,4 @@ def in_words(grade: Mapping[str, Any] | None) -> str:
     if grade["outcome"] != "valid":
         return f"{grade['outcome']} ({grade['message']})"
     kind = kind_of(grade)
-    return f"{number(grade['score'])} {kind if kind in MEDALS else 'no medal'}"
+    return f"{_score(grade)} {kind if kind in MEDALS else 'no medal'}"

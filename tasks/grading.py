@@ -3,29 +3,30 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from common import progress
 from common.errors import UserError
 from common.settings import get_settings
 from competitions import registry
 from competitions.editions import VERSIONS, Edition
+from grading.feedback.private_part import PrivatePart
+from grading.grade import Grade, grade_of
 from grading.medals import STORED, Leaderboard, dense_reward
 from grading.report import GradedSubmission
 from grading.words import score_and_medal
 from storage.datasets.local_copy import local_copy
 from storage.runs.evidence.signatures import sign_record, snapshots_hash
+from storage.runs.files import SUBMISSION
 from storage.runs.folders import RunFolder, StoredRun
 from storage.runs.records import GradeRecord, RunRecord, SnapshotRecord
 from storage.store import Store
 from tasks.wiring.context import local_cache, open_store
+from tasks.wiring.final_choice import grade_final_choice
 from tasks.wiring.grades import chosen_thresholds, dataset_for, grade_key, graded_folder, process_graders
 from tasks.wiring.requests import GradeRequest
-
-if TYPE_CHECKING:
-    from grading.workers import GradingPool
 
 
 def grade_run(request: GradeRequest) -> GradeRecord:
@@ -55,6 +56,8 @@ def grade_submission(
 ) -> tuple[GradeRecord, list[SnapshotRecord]]:
     """Grade the submission of `run`, whose files are below the URL `source`, and its snapshots.
 
+    A run with feedback is graded by the private part of the test set; see `tasks.wiring.final_choice`.
+
     The key in the record is that of this grading: see `grade_key`. Raises `UserError` if the leaderboard to grade with
     was not fetched, and as `dataset_for`.
     """
@@ -67,11 +70,26 @@ def grade_submission(
         tempfile.TemporaryDirectory(prefix="mlebench-grade-") as folder,
         process_graders().grader(competition, prepared, edition, dataset.key or "", thresholds) as grader,
     ):
-        submission = Path(folder) / "submission.csv"
-        if run.submission_exists:
-            store.top.fs.get_file(store.top.path(store.relative(f"{source}/submission.csv")), str(submission))
-        result = grader.grade(submission, f"{source}/submission.csv")
-        snapshots = _grade_snapshots(store, run, source, grader)
+        more: dict[str, Any] = {}
+        if run.feedback is None:
+            submission = Path(folder) / SUBMISSION
+            if run.submission_exists:
+                store.top.fs.get_file(store.top.path(store.relative(f"{source}/{SUBMISSION}")), str(submission))
+            result = grader.grade(submission, f"{source}/{SUBMISSION}")
+            snapshots = _grade_snapshots(store, run, source, edition, grader.grade_all)
+        elif run.feedback_id is None:  # whatever divides the rows, it would be what the agent wrote
+            reason = "the record of the run has feedback, but no feedback_id"
+            result = grade_of(
+                competition.id, thresholds, outcome="failed", score=None, message=reason, detail=None, shown_path=source
+            )
+            snapshots = []
+        else:
+            part = PrivatePart(grader, run.feedback, run.feedback_id)
+            final, files = grade_final_choice(store, run, source, edition, part)
+            result = final.grade
+            more |= {"public_score": final.public_score, "score_with_public_rows": final.score_with_public_rows}
+            snapshots = _grade_snapshots(store, run, source, edition, part.grade_all) + files
+            snapshots.sort(key=lambda each: each.at_seconds)
     # A run that its machine lost is no failure of the agent.
     outcome = "failed" if run.status == "lost" else result.outcome
     message = run.message or "the agent left no submission" if result.outcome == "missing" else result.message
@@ -90,19 +108,25 @@ def grade_submission(
         if outcome == "failed"
         else dense_reward(result.report.score, thresholds, competition.facts.leaderboard.percentiles),
     )
-    snapshot_fields: dict[str, Any] = {"snapshots_hash": snapshots_hash(snapshots)} if snapshots else {}
+    more |= {"snapshots_hash": snapshots_hash(snapshots)} if snapshots else {}
     record = GradeRecord(
         **graded.to_row(),
         detail=result.detail,
         key=key,
         dataset_key=dataset.key,
         edition_version=VERSIONS[edition],
-        **snapshot_fields,
+        **more,
     )
     return sign_record(record, get_settings().ledger_key.get_secret_value()), snapshots
 
 
-def _grade_snapshots(store: Store, run: RunRecord, source: str, grader: GradingPool) -> list[SnapshotRecord]:
+def _grade_snapshots(
+    store: Store,
+    run: RunRecord,
+    source: str,
+    edition: Edition,
+    grade_all: Callable[[Iterable[tuple[Path, str]]], Iterator[Grade]],
+) -> list[SnapshotRecord]:
     """Grade the snapshots of the submission, in the order of time."""
     folder = RunFolder.at(store, source)
     files = folder.snapshot_files() if folder else []
@@ -116,9 +140,9 @@ def _grade_snapshots(store: Store, run: RunRecord, source: str, grader: GradingP
                 store.top.fs.get_file(store.top.path(store.relative(url)), str(copy))
                 yield copy, url
 
-        for copy, (seconds, _), grade in zip(copies, files, grader.grade_all(fetched()), strict=True):
+        for copy, (seconds, _), grade in zip(copies, files, grade_all(fetched()), strict=True):
             copy.unlink()
             grades = {n: getattr(grade.report, n) for n in SnapshotRecord.model_fields if hasattr(grade.report, n)}
-            grades |= {"edition": grader.edition, "outcome": grade.outcome}
+            grades |= {"edition": edition, "outcome": grade.outcome}
             records.append(SnapshotRecord(**grades | run.who, at_seconds=seconds))
     return records

@@ -62,6 +62,8 @@ def _thresholds(grade: GradeRecord) -> Thresholds:
 
 def _halves(store: Store, run: StoredRun, grade: GradeRecord, draws: int, seconds: float) -> Halves:
     """The scores of a run's submission on halves of the test set that it was graded with."""
+    if grade.feedback is not None:
+        return Halves(message="the run had feedback, and its score is that on the private part alone")
     competition = registry.get(run.record.competition_id)
     dataset = dataset_for(store, run.record, grade.edition)
     with (

@@ -78,6 +78,11 @@ def write_submissions(store: Store, run_group: str | None, options: SubmissionOp
     output.write_text("".join(line.model_dump_json(exclude_unset=True) + "\n" for line in lines), "utf-8")
     submission_count = sum(line.submission_path is not None for line in lines)
     say(f"{output}: {counted(len(lines), 'run')}, {submission_count} with a submission")
+    if feedback := 0 if options.metadata else sum(r.record.feedback is not None for r in stored_runs(store, run_group)):
+        say(
+            f"note: {counted(feedback, 'run')} had feedback, whose scores leave the public rows out; mlebench grade "
+            "scores submission.csv on all rows"
+        )
     answer({"path": output, "runs": len(lines), "submissions": submission_count})
 
 

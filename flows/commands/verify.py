@@ -117,7 +117,7 @@ def _grades_that_differ(store: Store, run_group: str) -> Iterator[tuple[str, lis
                 yield name, [Problem("grade", f"cannot be compared: {explain(error)}")]
                 continue
             # The thresholds of a fetched leaderboard may have changed since.
-            fields = _REGRADED_FIELDS if board == STORED else _REGRADED_FIELDS[:2]
+            fields = _REGRADED_FIELDS + (_MEDALS if board == STORED else ())
             pairs = [(field, getattr(before, field), getattr(after, field)) for field in fields]
             yield (
                 name,
@@ -129,4 +129,5 @@ def _grades_that_differ(store: Store, run_group: str) -> Iterator[tuple[str, lis
             )
 
 
-_REGRADED_FIELDS = ("outcome", "score", "gold_medal", "silver_medal", "bronze_medal", "any_medal", "above_median")
+_REGRADED_FIELDS = ("outcome", "score", "feedback", "public_score", "score_with_public_rows")
+_MEDALS = ("gold_medal", "silver_medal", "bronze_medal", "any_medal", "above_median")

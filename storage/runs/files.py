@@ -11,6 +11,8 @@ EVIDENCE = "ledger.jsonl"
 VALIDATIONS = "validation.jsonl"
 SCORINGS = "scorer.jsonl"
 REQUESTS = "gateway.jsonl"
+SUBMISSION = "submission.csv"
+PUBLIC_SCORES = "public_scores.jsonl"
 TRY = "try-"
 """Beginning of the names of folders for the files of a run that replaces another one; see `storage.runs.publish`."""
 
@@ -22,6 +24,11 @@ def grade_file(edition: str | None = None) -> str:
 
 GRADES = sorted(map(grade_file, (None, *EDITIONS)))
 """Names of the files with grades."""
+
+
+def public_score_file(number: int) -> str:
+    """Path, in the folder of a run, of a file with a public score."""
+    return f"{PUBLIC_SCORES.removesuffix('.jsonl')}/{number}.csv"
 
 
 def is_seed(name: str) -> bool:

@@ -181,6 +181,14 @@ class RunRecord(Record):
         """GROUP/COMPETITION/SEED."""
         return f"{self.run_group}/{self.competition_id}/{self.seed}"
 
+    def seconds_until(self, time: object) -> float | None:
+        """Seconds from the start of the run, at least 0, to a time in ISO 8601; None if either is not known."""
+        try:
+            moment = datetime.fromisoformat(str(time))
+            return max(0.0, (moment - self.started_at).total_seconds()) if self.started_at else None
+        except (ValueError, TypeError):  # TypeError: a time without a zone
+            return None
+
     @property
     def who(self) -> dict[str, Any]:
         """The columns that identify a run in a table."""
@@ -287,15 +295,10 @@ class ValidationRecord(MomentRecord):
     @classmethod
     def of(cls, run: RunRecord, call: Mapping[str, Any]) -> ValidationRecord | None:
         """The record of one line of a run's log; None if it is not a check, for example a refused request."""
-        try:
-            moment = datetime.fromisoformat(str(call.get("time")))
-            at = (moment - run.started_at).total_seconds() if run.started_at else None
-        except (ValueError, TypeError):  # TypeError: a time without a zone
-            return None
-        verdict = str(call.get("verdict"))
+        at, verdict = run.seconds_until(call.get("time")), str(call.get("verdict"))
         if at is None or verdict not in ("valid", "invalid", "failed"):
             return None
-        return cls(**run.who, at_seconds=max(0.0, at), verdict=verdict)
+        return cls(**run.who, at_seconds=at, verdict=verdict)
 
 
 class OwnValidationRecord(MomentRecord):

@@ -39,6 +39,8 @@ CONDITIONS = (
     "runtime",
     "obfuscated",
     "scorer",
+    "feedback",
+    "feedback_calls_per_day",
     "image",
     "image_digest",
     "time_limit_seconds",

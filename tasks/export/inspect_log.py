@@ -194,7 +194,8 @@ def _scores(result: Result) -> dict[str, Any]:
         return {}
     medal = next((name for name in ("gold", "silver", "bronze") if getattr(grade, f"{name}_medal")), "no")
     thresholds = {name: getattr(grade, name) for name in type(grade).model_fields if name.endswith("_threshold")}
-    facts = {**thresholds, "outcome": grade.outcome, "leaderboard": grade.leaderboard, "medal": medal}
+    told = {name: getattr(grade, name) for name in ("feedback", "public_score", "score_with_public_rows")}
+    facts = {**thresholds, **told, "outcome": grade.outcome, "leaderboard": grade.leaderboard, "medal": medal}
     facts = {name: plain(value) for name, value in facts.items() if value is not None}
     text = (
         f"score {grade.score:g}, {medal} medal" if grade.score is not None else str(plain(grade.message or "no score"))

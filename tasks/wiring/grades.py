@@ -88,7 +88,10 @@ class Ungradable:
 
 
 def grade_key(run_key: str, dataset: Dataset, thresholds: Thresholds) -> str:
-    """The content key of a grade: the run, the dataset with the answers, all code that counts, the thresholds."""
+    """The content key of a grade: the run, the dataset with the answers, all code that counts, the thresholds.
+
+    The key of a run contains the share of public test units.
+    """
     competition = registry.get(dataset.competition_id)
     return content_key(
         "grade",
