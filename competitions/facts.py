@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 from common import months
 from competitions.editions import Edition
 
-Complexity = Literal["low", "medium", "high", "dev", "demo", "unknown"]
+Complexity = Literal["low", "medium", "high", "dev", "demo", "unknown", "variant"]
 Category = Literal[
     "Audio Classification",
     "Forecasting",
@@ -228,7 +228,9 @@ class CompetitionFacts(_Facts):
     id: str = Field(pattern=ID_PATTERN, description="Kaggle's slug; also the folder's name.")
     name: str = Field(description="Title.")
     category: Category = Field(description="Kind of problem.")
-    complexity: Complexity = Field(description="Complexity split of the paper, or 'dev' / 'demo'; 'unknown': none.")
+    complexity: Complexity = Field(
+        description="Complexity split of the paper, or 'dev' / 'demo'; 'unknown': none; 'variant': of variants."
+    )
     ended: str | None = Field(
         default=None,
         pattern=months.PATTERN,

@@ -14,6 +14,7 @@ from common.units import counted
 from competitions.competition import Competition
 from competitions.errors import BadCompetition, UnknownCompetition, UnknownSplit
 from competitions.published_format import PublishedCompetition
+from competitions.variant import Variant, VariantName
 
 CATALOG = Path(__file__).parent / "catalog"
 SPLITS = ("low", "lite", "medium", "high", "all", "dev", "demo", "systemcard")
@@ -110,7 +111,7 @@ def reread() -> None:
 
 
 def get(competition_id: str) -> Competition:
-    """The competition with that id.
+    """The competition with that id, or the variant of one (`competitions.variant`).
 
     Raises `UnknownCompetition`, naming close matches, and `UserError` for an id that occurs twice, because grading
     another competition under a known id would go unnoticed.
@@ -119,6 +120,8 @@ def get(competition_id: str) -> Competition:
     if not _further and Path(competition_id).name == competition_id and _is_one(CATALOG / competition_id):
         return _load(CATALOG / competition_id)  # without listing all folders
     by_id, second_folders = _found()
+    if competition_id not in by_id and (variant := VariantName.of(competition_id)) is not None:
+        return Variant.make(get(variant.parent_id), variant)
     if competition_id in second_folders:
         raise UserError(_exists_twice(competition_id, by_id[competition_id], second_folders[competition_id]))
     if competition_id not in by_id:

@@ -56,7 +56,7 @@ SEED = Column("seed", "int64", "Number of the attempt at the competition: 0, 1, 
 AGENT = Column("agent", "string", "The agent, with its variant: `aide@gpt-4o`.")
 EDITION = Column("edition", "string", "`v1` or `v2`: the edition of the dataset.")
 COMPLEXITY = Column(
-    "complexity", "string", "Complexity split of the competition: low, medium, high, dev, demo, unknown."
+    "complexity", "string", "Complexity split of the competition: low, medium, high, dev, demo, unknown, variant."
 )
 CATEGORY = Column("category", "string", "Category of the competition, such as Image Classification.")
 WHO = (RUN_ID, COMPETITION, SEED, AGENT)

@@ -12,6 +12,7 @@ from common import progress
 from common.settings import get_settings
 from competitions import registry
 from competitions.editions import EDITIONS, Edition
+from competitions.variant import Variant
 from storage.dataset import Dataset
 from storage.datasets.current import find, make_current, read_current, share
 from storage.datasets.executors import Executor, Serial
@@ -23,6 +24,7 @@ from storage.lease import lease, prepare_lease
 from storage.sources.acquire import has_download, recorded_md5
 from storage.sources.archive_references import release_archive
 from storage.store import Store
+from tasks.variants import derive_variant
 from tasks.wiring.context import open_store
 from tasks.wiring.host import slot
 
@@ -54,11 +56,14 @@ def split_dataset(
     A dataset that other code made from the same download is kept if the current code declares the same files, which is
     found out without writing anything; and also if the store no longer has the download.
 
-    An edition with the files of another one shares its dataset.
+    An edition with the files of another one shares its dataset. A variant is derived from the prepared dataset of its
+    competition.
 
     Without an executor, the work is done in this process.
     """
     store, dataset = open_store(store_url), Dataset(edition, competition_id)
+    if isinstance(registry.get(competition_id), Variant):
+        return str(derive_variant(competition_id, store_url, edition, renew=True, on_progress=on_progress).key)
     if (files_of := registry.get(competition_id).files_of(edition)) != edition:
         return _shared(store, dataset, files_of, download_hash, executor, on_progress, tell)
     recipe = split_recipe(competition_id, download_hash, edition)

@@ -13,6 +13,7 @@ from common.errors import UserError
 from common.units import listed
 from competitions import registry
 from competitions.editions import EDITIONS, Choice, Edition, chosen
+from competitions.variant import LEAST_ROWS, VariantName
 from flows.commands.advice import renewing
 from flows.commands.answers import answer, say, takes_json
 from flows.commands.availability import say_availability
@@ -43,9 +44,41 @@ class OverwritingOptions:
     ] = False
 
 
+@dataclass(frozen=True)
+class VariantOptions:
+    """Options for small variants of the selected competitions."""
+
+    rows: Annotated[
+        int | None,
+        option(
+            "--rows",
+            type=click.IntRange(LEAST_ROWS),
+            metavar="N",
+            help="Also derive a small variant with N units of train and half as many of test, at least 20. It is used "
+            "as competition ID--rowsN-seedK, and is no part of the benchmark.",
+        ),
+    ] = None
+    variant_seed: Annotated[
+        int,
+        option(
+            "--variant-seed", type=click.IntRange(0), metavar="K", help="Chooses the units of the variant. Default: 0."
+        ),
+    ] = 0
+
+    def of(self, ids: Iterable[str]) -> list[str]:
+        """The ids of the variants; none without --rows."""
+        return [] if self.rows is None else [str(VariantName(name, self.rows, self.variant_seed)) for name in ids]
+
+
 @click.command("prepare")
 @takes_json
-@takes(selection=Selection, preparation=PreparationOptions, storage=StoreOptions, overwriting=OverwritingOptions)
+@takes(
+    selection=Selection,
+    preparation=PreparationOptions,
+    storage=StoreOptions,
+    overwriting=OverwritingOptions,
+    variants=VariantOptions,
+)
 @click.option(
     "--edition",
     type=click.Choice([*EDITIONS, "both"]),
@@ -70,6 +103,7 @@ def command(
     preparation: PreparationOptions,
     storage: StoreOptions,
     overwriting: OverwritingOptions,
+    variants: VariantOptions,
     edition: Choice,
     official: bool,
     renew: bool,
@@ -77,9 +111,10 @@ def command(
     """Download, split and verify competitions.
 
     Already prepared competitions are skipped, and a failure does not stop the rest. Where the editions have the same
-    files, they share one dataset. Those that not everybody can download are named first, and left out if Kaggle refuses
-    them. With --data-dir, other programs find the datasets of edition v1 at DATA_DIR/ID/prepared. Exit code 1 if any
-    failed, or if all are unavailable.
+    files, they share one dataset. With --rows, small variants are derived from the prepared datasets. Competitions
+    that not everybody can download are named first, and left out if Kaggle refuses them. With --data-dir,
+    other programs find the datasets of edition v1 at DATA_DIR/ID/prepared. Exit code 1 if any failed, or if all are
+    unavailable.
     """
     ids = selection.ids()
     preparation.apply()
@@ -90,6 +125,9 @@ def command(
         preparation = replace(preparation, skip_verification=True)
     store = storage.open_usable(new=True)
     code = _prepare(ids, store, preparation, edition, renew)
+    if variant_ids := variants.of(ids):
+        code = max(code, _prepare(variant_ids, store, preparation, edition, renew))
+        say(f"To use variants: {' '.join(f'-c {name}' for name in variant_ids)}")
     if storage.data_dir is not None:
         from storage.datasets.published_layout import link_published_layout
 

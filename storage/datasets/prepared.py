@@ -11,8 +11,18 @@ from common.errors import UserError
 from competitions import registry
 from competitions.editions import Edition
 from competitions.preparing.declaration import LeftOut
+from competitions.variant import Variant
 from storage.dataset import Dataset
-from storage.datasets.current import Current, competitions_of, find, keys_of_shared, read_current, read_marker, require
+from storage.datasets.current import (
+    Current,
+    competitions_of,
+    find,
+    keys_of_shared,
+    not_prepared,
+    read_current,
+    read_marker,
+    require,
+)
 from storage.datasets.job import Recipe, code_of, recipe_of
 from storage.datasets.verify import is_verified
 from storage.sources import BUNDLED, Source
@@ -83,6 +93,8 @@ def data_of(
     """
     competition = registry.get(dataset.competition_id)
     current = read_current(store, dataset)
+    if isinstance(competition, Variant):
+        return _data_of_variant(store, dataset, competition, current, renew=renew)
     record = recorded(store, competition, source, renew=renew)
     recipe = recipe_of(competition, record["hash"] if record else "", dataset.edition, params)
     if current.dataset is not None and _counts(store, current, recipe, source, record, renew):
@@ -101,6 +113,25 @@ def data_of(
     stored = has_archive(store, competition, record) if record else store.exists(store.raw(competition.id))
     at_hand = stored or source.at_hand(competition)
     return Data("downloaded" if at_hand else "missing", recipe.download)
+
+
+def _data_of_variant(store: Store, dataset: Dataset, variant: Variant, current: Current, *, renew: bool) -> Data:
+    """How much of a variant is there. Its download is the dataset of its competition.
+
+    Raises `UserError` if that is needed and is not prepared.
+    """
+    whole = Dataset(dataset.edition, variant.parent.id)
+    prepared = find(store, whole)
+    if prepared is None:
+        if current.dataset is not None:
+            return Data("prepared", "")
+        raise UserError(
+            f"{variant.id} is made of the prepared dataset of {variant.parent.id}; {not_prepared(store, whole)}"
+        )
+    made = current.dataset is not None
+    if made and renew:
+        made = current.state(recipe_of(variant, str(prepared.key), dataset.edition)) == "same"
+    return Data("prepared" if made else "made", str(prepared.key))
 
 
 def _counts(

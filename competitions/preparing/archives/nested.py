@@ -23,6 +23,7 @@ from competitions.preparing.archives.containers import (
     RemoteDirectory,
     open_archive,
 )
+from competitions.preparing.archives.formats import HEAD_BYTES, recognised
 from competitions.preparing.archives.zips import ZipContainer
 
 _BLOCK = 1 << 20
@@ -35,7 +36,11 @@ def open_nested(parent: Container, name: str, label: str) -> Container:
     if isinstance(parent, ZipContainer) and label.endswith((".tar.gz", ".tgz")):
         # It is only read from front to back, so decompressing it on the fly avoids a scratch copy of up to 75 GB.
         return open_archive(label, lambda: parent.open(name))
-    return open_archive(label, seekable(parent, name))
+    suffix = ""
+    if label.endswith((".tar.gz", ".tgz")):  # those that `Tree.archive` declares are not compressed
+        with parent.open(name) as file:
+            suffix = recognised(file.read(HEAD_BYTES), label)
+    return open_archive(label, seekable(parent, name), suffix)
 
 
 def seekable(parent: Container, name: str) -> Callable[[], IO[bytes]]:
