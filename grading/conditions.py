@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from common import machine
@@ -24,17 +24,22 @@ _COMPARED = {
     "hardware": "hardware",
     "obfuscated": "obfuscated descriptions",
     "scorer": "scorer",
+    "feedback": "feedback",
+    "feedback_calls_per_day": "public scores a day",
 }
 """Columns of tables/runs that decide what an agent could do."""
 SWITCHES = {
     "obfuscated": "with obfuscated descriptions: agents were not told which competition they worked on",
     "scorer": "with the scorer: agents could compute the official metric on their own held-out data",
+    "feedback": "with feedback: agents were told scores on {feedback} of the test rows, {feedback_calls_per_day} a "
+    "day, and are graded on the rest",
 }
-"""Conditions that are on or off, and how they deviate from the published ones when they are on.
+"""Conditions that can be switched on, and how they deviate from the published ones when they are on.
 
-They are fields of `tasks.wiring.requests.RunRequest`, part of the key of a run, and columns of tables/runs, which are
-null where they are off.
+They are fields of `tasks.wiring.requests.RunRequest`, part of the key of a run, and columns of tables/runs. Where they
+are on, the value is true, or the share of the test rows for `feedback`; where they are off, it is null or false.
 """
+_OFF_IF_NULL = (*SWITCHES, "feedback_calls_per_day")
 _FEW = 4  # groups, up to which their values are stated
 _PUBLISHED: tuple[tuple[str, tuple[float, ...], str], ...] = (
     ("time_limit_seconds", (24 * 3600.0,), "24 h"),
@@ -74,7 +79,7 @@ def deviations(runs: pd.DataFrame, seeds: int, edition: str) -> list[str]:
         differing.append(f"counted seeds: {seeds} (published: {_PUBLISHED_SEEDS})")
     if edition != "v1":
         differing.append(f"edition: {edition} (published: v1)")
-    return differing + [words for name, words in SWITCHES.items() if name in runs and runs[name].eq(True).any()]
+    return differing + [_meaning(name, [runs]) for name in SWITCHES if used(runs, name)]
 
 
 def unlike(groups: Sequence[pd.DataFrame]) -> list[str]:
@@ -95,9 +100,11 @@ def unlike_values(groups: Mapping[Name, pd.DataFrame]) -> dict[str, dict[Name, s
     found = {}
     for column, words in _COMPARED.items():
         by_group = {name: _conditions(runs, column) for name, runs in groups.items() if len(runs)}
+        if column == "feedback_calls_per_day":  # `feedback` says which groups have none
+            by_group = {name: on for name, values in by_group.items() if (on := values - {False})}
         if len(set(map(frozenset, by_group.values()))) > 1:
-            texts = {name: sorted(_worded(column, value) for value in values) for name, values in by_group.items()}
-            found[words] = {name: ", ".join(texts.get(name, ["not known"])) for name in groups}
+            texts = {name: _told(column, values) for name, values in by_group.items()}
+            found[words] = {name: texts.get(name, "no" if len(groups[name]) else "not known") for name in groups}
     return found
 
 
@@ -110,27 +117,54 @@ def with_values(condition: str, values: Mapping[str, str]) -> str:
 def switched_on(groups: Mapping[str, pd.DataFrame]) -> list[str]:
     """The conditions of `SWITCHES` that are on, in words, with the names of the groups if it is not in all of them."""
     texts = []
-    for column, words in SWITCHES.items():
-        names = [name for name, runs in groups.items() if True in _conditions(runs, column)]
+    for column in SWITCHES:
+        names = [name for name, runs in groups.items() if used(runs, column)]
         who = ", ".join(names) if len(names) <= _FEW else f"{len(names)} of {len(groups)} agents"
-        head, _, meaning = words.partition(":")
         if names:
+            words = _meaning(column, [groups[name] for name in names])
+            head, _, meaning = words.partition(":")
             texts.append(words if len(names) == len(groups) else f"{head} ({who}):{meaning}")
     return texts
+
+
+def used(runs: pd.DataFrame | None, column: str) -> bool:
+    """Whether a condition of `SWITCHES` is on in any of these runs."""
+    return runs is not None and bool(_conditions(runs, column) - {False})
+
+
+def values_of(runs: pd.DataFrame, column: str) -> str:
+    """The values of a condition, in words."""
+    return _told(column, _conditions(runs, column))
+
+
+def _told(column: str, values: Set[Any]) -> str:
+    return ", ".join(sorted(_worded(column, value) for value in values))
+
+
+def _meaning(name: str, groups: Sequence[pd.DataFrame]) -> str:
+    """The words of a condition, with the values that it has where it is on."""
+    values = {column: set[Any]().union(*(_conditions(runs, column) for runs in groups)) for column in _OFF_IF_NULL}
+    told = {
+        column: " or ".join(_worded(column, value) for value in sorted(found - {False})) or "an unrecorded number"
+        for column, found in values.items()
+    }
+    return SWITCHES[name].format_map(told)
 
 
 def _worded(column: str, value: Any) -> str:
     if value is None:
         return "not recorded"
-    if column in SWITCHES:
+    if isinstance(value, bool):
         return "yes" if value else "no"
     return value if isinstance(value, str) else _shown(column, value)
 
 
 def _conditions(runs: pd.DataFrame, column: str) -> set[Any]:
     """The values of a condition. Numbers are floats, because columns with an unknown value are read as such."""
-    if column in SWITCHES:  # null means that it was off, as does a table from before there was the column
-        return {bool(value) for value in runs[column].eq(True)} if column in runs else {False}
+    if column in _OFF_IF_NULL:  # also in a table from before there was the column
+        known = runs[column].dropna() if column in runs else ()
+        kind = bool if column in ("obfuscated", "scorer") else float
+        return {kind(value) for value in known} | ({False} if not len(known) or len(known) < len(runs) else set())
     if column not in runs:
         return {None}
     values = {value if isinstance(value, str) else float(value) for value in runs[column].dropna()}
@@ -170,6 +204,8 @@ def _recorded(runs: pd.DataFrame, column: str) -> tuple[list[float], bool]:
 def _shown(column: str, value: float) -> str:
     if column == "time_limit_seconds":
         return elapsed(value)
+    if column == "feedback":
+        return f"{100 * value:g} %"
     return size(int(value)) if column == "memory_bytes" else f"{value:g}"
 
 

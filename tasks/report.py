@@ -144,6 +144,7 @@ def write_report(
         snapshots,
         usage,
         own=read_table(store, "own_validations", run_groups),
+        public_scores=_public_scores(store, run_groups),
         validations=read_table(store, "validations", run_groups),
         noise=read_table(store, "split_noise", run_groups),
         examined={name: read_table(store, name, run_groups) for name in TABLES},
@@ -268,6 +269,12 @@ def reports_of(grades: pd.DataFrame) -> list[CompetitionReport]:
         CompetitionReport.model_validate({**report, "leaderboard": report.get("leaderboard") or STORED})
         for report in reports
     ]
+
+
+def _public_scores(store: Store, run_groups: list[str]) -> pd.DataFrame | None:
+    """The files with a public score; None without any."""
+    rows = read_table(store, "snapshots", run_groups)
+    return rows[rows["submission"].notna()] if len(rows) and rows["submission"].notna().any() else None
 
 
 def _read(store: Store, run_groups: list[str]) -> tuple[pd.DataFrame, ...]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import click
 
+from common.errors import UserError
 from competitions.editions import Edition
 from flows.commands.options import option
 
@@ -40,7 +41,7 @@ def write_leaderboard(
 
     Asks for what is missing.
 
-    Raises `click.UsageError` for a fact of another form than NAME=VALUE.
+    Raises `click.UsageError` for a fact of another form than NAME=VALUE, and `UserError` for a group with feedback.
     """
     from tasks.export.facts import parse_facts
     from tasks.export.gathered import gather
@@ -50,7 +51,14 @@ def write_leaderboard(
         stated = parse_facts(disclosure.facts)
     except ValueError as error:
         raise click.UsageError(str(error)) from error
-    for series in gather(store, run_group, edition):
+    exported = gather(store, run_group, edition)
+    if any(series.has_feedback for series in exported):
+        raise UserError(
+            f"{run_group} ran with feedback: agents were told scores on a part of the test rows, and its scores are "
+            "those on the rest, which the leaderboard does not have. Run a group without --feedback for it, or export "
+            "this one for other tools, such as --format mlflow, which state the condition"
+        )
+    for series in exported:
         paths, missing = write_submission(store, series, stated, folder)
         yield from paths
         for fact in missing:

@@ -29,6 +29,7 @@ def show_results(store: Store, run_group: str) -> int:
     Returns the exit code: 1 if every run of an agent crashed, otherwise 0.
     """
     from flows.commands.endings import crashed_agents, problems
+    from grading.conditions import switched_on
     from grading.page import medal_table
     from grading.statistics.aggregate import rates_of
     from grading.statistics.series import BENCHMARK_SPLITS
@@ -51,6 +52,8 @@ def show_results(store: Store, run_group: str) -> int:
     fields = {"grades": grades, "rates": rates, "crashed": crashed, "report": report}
     if answer({"kind": "result", "run_group": run_group, **fields}):
         return 1 if crashed else 0
+    for text in switched_on({run_group: runs}) if len(runs) else ():
+        click.echo(f"Run {text}.")
     content = medal_table(grades)
     rows: list[tuple[Cell, ...]] = [
         (name, complexity, *((cell.text, _STYLES.get(cell.kind or "", "")) for cell in cells))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 import pandas as pd
@@ -38,7 +38,10 @@ def build_view(
         (row["run_group"], row["run_id"]) for row in map(_plain, grades[["run_group", "run_id"]].to_dict("records"))
     }
     rows = graded + [{**run, "outcome": None} for key, run in by_run.items() if key not in seen]
-    series = _series(rows, ranked)
+    told = {
+        key for row in [*graded, *by_run.values()] if row.get("feedback") for key in [(row["run_group"], row["run_id"])]
+    }
+    series = _series(rows, ranked, told)
     by_key = {(s.run_group, s.agent, s.edition): s for s in series}
 
     competitions = []
@@ -88,7 +91,10 @@ def _plain(row: Mapping[Any, Any]) -> dict[str, Any]:
     return {str(name): value(str(name), cell) for name, cell in row.items()}
 
 
-def _series(rows: Sequence[Mapping[str, Any]], ranked: Sequence[tuple[str, ...]]) -> list[Series]:
+def _series(
+    rows: Sequence[Mapping[str, Any]], ranked: Sequence[tuple[str, ...]], told: Set[tuple[str, str]]
+) -> list[Series]:
+    """The series of the rows; `told` are the runs (run group, run id) with feedback."""
     places = {key: place for place, key in enumerate(ranked)}
     found = {tuple(str(row[column]) for column in SERIES) for row in rows}
     keys = sorted(found, key=lambda key: (places.get(key, len(places)), key))
@@ -99,13 +105,11 @@ def _series(rows: Sequence[Mapping[str, Any]], ranked: Sequence[tuple[str, ...]]
             label += f" · {run_group}"
         if sum(other[:2] == (run_group, agent) for other in keys) > 1:
             label += f" · {edition}"
-        mine = [
-            row["seed"]
-            for row in rows
-            if (row["run_group"], row["agent"], row["edition"]) == (run_group, agent, edition)
-        ]
-        seeds = tuple(sorted(set(mine), key=seed_order))
-        series.append(Series(index, run_group, agent, edition, label, seeds))
+        mine = [row for row in rows if (row["run_group"], row["agent"], row["edition"]) == (run_group, agent, edition)]
+        seeds = tuple(sorted({row["seed"] for row in mine}, key=seed_order))
+        feedback = any((run_group, row["run_id"]) in told for row in mine)
+        label += " · feedback" * feedback
+        series.append(Series(index, run_group, agent, edition, label, seeds, feedback))
     return series
 
 

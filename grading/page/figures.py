@@ -148,7 +148,8 @@ def _resources(view: View, results: Results, aggregate: Aggregate) -> Figure | N
         own = results.runs[(results.runs["run_group"] == series.run_group) & (results.runs["agent"] == series.agent)]
         resources = _one(own, "time_limit_seconds"), _one(own, "gpus")
         if series.index in rate_of and resources[0] > 0:
-            by_agent.setdefault(f"{series.agent} · {series.edition}", {})[resources] = (series, rate_of[series.index])
+            label = f"{series.agent} · {series.edition}{' · feedback' * series.feedback}"
+            by_agent.setdefault(label, {})[resources] = (series, rate_of[series.index])
     scaled = {agent: points for agent, points in by_agent.items() if len(points) > 1}
     if not scaled:
         return None

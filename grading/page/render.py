@@ -22,6 +22,7 @@ from grading.page.generalisation import generalisation_section
 from grading.page.headline import PUBLISHED_AT, PUBLISHED_ON, headline
 from grading.page.integrity import integrity_section
 from grading.page.noise import noise_section
+from grading.page.public_scores import public_scores_section
 from grading.page.published import HEADER, published_rows
 from grading.page.ranks import distributions, profiles, ranks_section
 from grading.page.strip_plots import GUTTER, MEDAL_SCALE, medal_bands, medal_strip, score_strip
@@ -100,6 +101,7 @@ def render_page(results: Results, title: str = TITLE, generated_at: datetime | N
         rate_names=sections.RATE_NAMES,
         beaten=beaten,
         totals=sections.totals(view),
+        public_scores=public_scores_section(view, chosen),
         generalised=generalisation_section(view, chosen),
         contaminated=contamination_section(view, results),
         noise=noise_section(view, chosen),

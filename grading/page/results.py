@@ -38,6 +38,8 @@ class Results:
     usage: pd.DataFrame | None = None
     own: pd.DataFrame | None = None
     """The table `own_validations`."""
+    public_scores: pd.DataFrame | None = None
+    """The rows of the table `snapshots` that are files with a public score, which `snapshots` must not have."""
     validations: pd.DataFrame | None = None
     """The table `validations`."""
     noise: pd.DataFrame | None = None
@@ -163,7 +165,7 @@ class Results:
         """
         if self.expected is None:
             return self
-        names = ("grades", "runs", "snapshots", "usage", "own", "validations", "noise")
+        names = ("grades", "runs", "snapshots", "usage", "own", "public_scores", "validations", "noise")
         tables: dict[str, Any] = {
             name: self.counting.chosen(table) for name in names if (table := getattr(self, name)) is not None
         }

@@ -12,7 +12,7 @@ import pandas as pd
 
 from common.cleaning import clean
 from common.units import counted
-from grading.conditions import SWITCHES
+from grading.conditions import SWITCHES, used, values_of
 from grading.page import format as fmt
 from grading.page.order import repeated_by_all
 from grading.page.results import Results
@@ -45,6 +45,8 @@ _RUN_FACTS = {
     "network": "Network",
     "obfuscated": "Obfuscated descriptions",
     "scorer": "Scorer",
+    "feedback": "Feedback",
+    "feedback_calls_per_day": "Public scores a day",
     "knowledge_cutoff": "Cutoff of the model",
     "image": "Image",
     "image_digest": "Image digest",
@@ -291,9 +293,7 @@ def conditions(
 ) -> list[tuple[str, list[str]]]:
     """Rows (label, one text per series): facts about the runs from the tables, then those in `given`."""
     columns: list[dict[str, str]] = []
-    if runs is not None:  # where any run has a switch on, the others say no; null means that it was off
-        used = [name for name in SWITCHES if name in runs and runs[name].eq(True).any()]
-        runs = runs.assign(**{name: runs[name].eq(True) for name in used})
+    on = {name for name in SWITCHES if used(runs, name)}  # where any run has it on, the others say no
     for series in view.series:
         own = _runs_of(series, runs)
         facts = {
@@ -313,7 +313,9 @@ def conditions(
             facts["Code fingerprint"] = _unique(own, "code_fingerprint")
             if "resumed" in own and (count := int((own["resumed"].fillna(0) > 0).sum())):
                 facts["Runs resumed from a checkpoint"] = str(count)
-            stated = {label: _unique(own, column) for column, label in _RUN_FACTS.items()}
+            stated = {
+                label: (values_of if column in on else _unique)(own, column) for column, label in _RUN_FACTS.items()
+            }
             facts |= {label: text for label, text in stated.items() if text}
         more = {clean(label): clean(value) for label, value in given.get(series.run_group, {}).items()}
         columns.append({**facts, **more})

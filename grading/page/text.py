@@ -83,7 +83,7 @@ def render_markdown(results: Results, title: str = TITLE) -> str:
         ["Agent", "Split", "Competitions", "Seeds", *RATE_NAMES.values(), "Other competitions", "Human percentile"],
         [
             [
-                f"{series.agent} ({series.run_group}, {series.edition})",
+                f"{series.agent} ({series.run_group}, {series.edition}{', feedback' * series.feedback})",
                 split,
                 str(values["any_medal"]["competitions"]),
                 str(values["any_medal"]["seeds"]),

@@ -29,6 +29,8 @@ class Series:
     edition: str
     label: str  # the shortest unambiguous name
     seeds: tuple[Any, ...]
+    feedback: bool = False
+    """Whether the agent was told scores on test rows in any run. Then the label says so, in every table and chart."""
 
     @property
     def shape(self) -> int:

@@ -15,6 +15,7 @@ from typing import Any
 import pandas as pd
 
 from common.months import end_of
+from grading.conditions import SWITCHES, used
 from grading.statistics.correlation import correlation
 from grading.statistics.counting import EVERYTHING, Cells, Counting, cells_of
 from grading.statistics.differences import MIN_COMPETITIONS, paired
@@ -169,13 +170,17 @@ def plain_and_obfuscated(
     One row per pair and measure, in the split with the most competitions that both count. `difference` is obfuscated
     minus plain, seeds of a competition averaged first; the p-value is that of the paired t-test,
     `p_corrected` for all rows (Holm), `smallest` the smallest true difference that the test would find in 80 % of
-    repetitions. Groups with runs of both kinds are left out.
+    repetitions. Groups with runs of both kinds are left out, and pairs of which one had the scorer or feedback.
     """
     if runs is None or runs.empty or "obfuscated" not in runs or grades.empty:
         return pd.DataFrame(columns=_PAIRED)
     kinds = {
         (str(group), str(agent)): set(part["obfuscated"].eq(True))
         for (group, agent), part in runs.groupby(["run_group", "agent"])
+    }
+    further = {
+        key: [used(part, name) for name in SWITCHES if name != "obfuscated"]
+        for key, part in runs.groupby(["run_group", "agent"])
     }
     found = [cells for cells in cells_of(grades, runs, counting) if cells.counted]
 
@@ -188,7 +193,8 @@ def plain_and_obfuscated(
         for other in of_kind(True):
             one, two = plain.series, other.series
             same = all(one[name] == two[name] for name in ("agent", "edition")) and plain.split == other.split
-            if same and _common(plain, other):
+            differ = further[one["run_group"], one["agent"]] != further[two["run_group"], two["agent"]]
+            if same and not differ and _common(plain, other):
                 key = one["agent"], one["edition"], one["run_group"], two["run_group"]
                 pairs.setdefault(key, []).append((plain, other))
     for (agent, edition, group, hidden), candidates in sorted(pairs.items()):

@@ -43,7 +43,7 @@ def write_results(store: Store, series: Series, folder: Path) -> Path:
 def results_of(series: Series, model: str | None, now: datetime) -> dict[str, Any]:
     """The JSON object: rates by split with standard errors over seeds, and the mean score of each competition."""
     model = model or UNKNOWN
-    dataset = {"dataset_name": f"MLE-bench {series.edition}", "source_type": "other"}
+    dataset = {"dataset_name": series.benchmark, "source_type": "other"}
     began = [result.run.started_at for result in series.results if result.run and result.run.started_at]
     common = {"source_data": dataset, "generation_config": _generation(series)}
     scores = [score for name in series.competition_ids if (score := _competition(name, series)) is not None]
@@ -90,7 +90,7 @@ def _rates(series: Series) -> list[dict[str, Any]]:
         results.append(
             {
                 "evaluation_result_id": f"{row['rate']}/{split}",
-                "evaluation_name": f"MLE-bench {series.edition}: {words}, {split}",
+                "evaluation_name": f"{series.benchmark}: {words}, {split}",
                 "metric_config": {
                     "evaluation_description": f"Share of the {int(row['competitions'])} competitions with {words}",
                     "metric_id": str(row["rate"]),
@@ -125,7 +125,7 @@ def _competition(competition_id: str, series: Series) -> dict[str, Any] | None:
         uncertainty["standard_error"] = {"value": error, "method": "over seeds"}
     return {
         "evaluation_result_id": f"score/{competition_id}",
-        "evaluation_name": f"MLE-bench {series.edition}: {competition_id}",
+        "evaluation_name": f"{series.benchmark}: {competition_id}",
         "metric_config": {
             "metric_id": f"mle-bench/{competition_id}/score",
             "metric_name": facts.metric.name if facts else "score",

@@ -121,6 +121,16 @@ class Series:
         return self.run_group, self.agent, self.edition
 
     @property
+    def benchmark(self) -> str:
+        """The name of the benchmark in other tools, of which results with feedback are not a part."""
+        return f"MLE-bench {self.edition}{' with feedback' * self.has_feedback}"
+
+    @property
+    def has_feedback(self) -> bool:
+        """Whether agents were told scores on test rows in any run, so that its score is that on the other rows."""
+        return any(getattr(record, "feedback", None) for one in self.results for record in (one.run, one.grade))
+
+    @property
     def competition_ids(self) -> list[str]:
         """The competitions, each once."""
         return sorted({result.competition_id for result in self.results})
@@ -135,8 +145,8 @@ class Series:
         shared: dict[str, Any] = {}
         for name in CONDITIONS:
             values = {value for result in self.results if (value := getattr(result.run, name, None)) is not None}
-            if name in SWITCHES and True in values:  # it is off where it is not recorded
-                values = {bool(getattr(result.run, name, None)) for result in self.results}
+            if name in SWITCHES and values:  # it is off where it is not recorded
+                values = {getattr(result.run, name, None) or False for result in self.results}
             if values:
                 shared[name] = min(values) if len(values) == 1 else sorted(values, key=str)
         return shared

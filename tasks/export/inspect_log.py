@@ -68,7 +68,7 @@ def _spec(series: Series, created: datetime, model: str | None) -> dict[str, Any
         "task": TASK,
         "task_id": identity,
         "task_version": str(conditions.get("edition_version", series.edition)),
-        "task_display_name": f"MLE-bench {series.edition}",
+        "task_display_name": series.benchmark,
         "task_args": {"edition": series.edition, "run_group": series.run_group},
         "solver": series.agent,
         "tags": [series.run_group, series.agent, series.edition],

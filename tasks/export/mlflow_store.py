@@ -26,6 +26,7 @@ _SPENT = {
     "duration_seconds",
     "validation_calls",
     "scorer_calls",
+    "public_score_calls",
     "gateway_requests",
     "gateway_tokens",
     "gateway_cost_usd",
@@ -45,7 +46,7 @@ def write_runs(series: Series, folder: Path) -> Path:
     Raises:
         UserError: the store has the experiment already.
     """
-    name = f"{series.run_group}/{series.agent}/{series.edition}"
+    name = f"{series.run_group}/{series.agent}/{series.edition}{' (feedback)' * series.has_feedback}"
     experiment_id = str(int(_hash(name)[:15], 16)).rjust(18, "1")
     experiment = folder / experiment_id
     if experiment.exists():
@@ -129,6 +130,8 @@ def _metrics(result: Result, seconds: float) -> Iterator[tuple[str, float, float
     grade = result.grade
     if grade is not None and grade.outcome != "failed":
         yield from _graded(grade, result, seconds)
+        if _finite(grade.public_score):
+            yield "public_score", float(grade.public_score or 0.0), seconds
         for name in ("gold", "silver", "bronze", "median"):
             if _finite(threshold := getattr(grade, f"{name}_threshold")):
                 yield f"{name}_threshold", float(threshold), seconds

@@ -149,8 +149,7 @@ def differences(context: RunContext, record: RunRecord, attempt: Attempt) -> lis
         "backend": request.isolation.backend,
         "network": conditions.get("network", "not restricted"),
         "runtime": conditions.get("runtime", "none"),
-        **{name: getattr(request, name) for name in SWITCHES},
-        "feedback": request.feedback,
+        **{name: getattr(request, name) or False for name in SWITCHES},
         "public scores a day": None if request.feedback is None else request.feedback_calls,
     }
     was = {
@@ -164,8 +163,7 @@ def differences(context: RunContext, record: RunRecord, attempt: Attempt) -> lis
         "backend": record.backend,
         "network": record.network or "not restricted",
         "runtime": record.runtime or "none",
-        **{name: bool(getattr(record, name)) for name in SWITCHES},
-        "feedback": record.feedback,
+        **{name: getattr(record, name) or False for name in SWITCHES},
         "public scores a day": record.feedback_calls_per_day,
     }
     differing = [name for name in now if was[name] != now[name] and name not in by_machine]

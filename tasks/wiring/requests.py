@@ -25,12 +25,14 @@ from storage.store import check_run_group, root_url
 
 def switched_on(records: Sequence[RunRecord]) -> dict[str, str]:
     """The switches that are on in any of these runs, and how a reader is told: if not in all, with the number."""
-    counts = {name: sum(bool(getattr(record, name)) for record in records) for name in SWITCHES}
-    return {
-        name: name if count == len(records) else f"{name} ({count} of {len(records)} runs)"
-        for name, count in counts.items()
-        if count
-    }
+    found = {}
+    for name in SWITCHES:
+        values = [value for record in records if (value := getattr(record, name))]
+        shares = " or ".join(sorted({f"{100 * value:g} %" for value in values if value is not True}))
+        words = f"{name} on {shares} of the test rows" if shares else name
+        if values:
+            found[name] = words if len(values) == len(records) else f"{words} ({len(values)} of {len(records)} runs)"
+    return found
 
 
 class _Request(BaseModel):
@@ -81,10 +83,8 @@ class RunRequest(_Request):
     @property
     def switches(self) -> dict[str, Any]:
         """The conditions that are switched on, with their values. They are part of the keys of runs."""
-        found: dict[str, Any] = {name: True for name in SWITCHES if getattr(self, name)}
-        if self.feedback is not None:
-            found |= {"feedback": self.feedback, "feedback_calls": self.feedback_calls}
-        return found
+        found = {name: value for name in SWITCHES if (value := getattr(self, name))}
+        return found | ({"feedback_calls": self.feedback_calls} if self.feedback else {})
 
     @property
     def seed_numbers(self) -> list[int]:

@@ -136,6 +136,28 @@ class TestConditionsThatAreOn:
         told = "conditions of these runs, to be stated with their results: scorer (1 of 3 runs)"
         assert told in capsys.readouterr().err
 
+    def test_feedback_is_stated_with_its_share(
+        self, scored: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        folder = scored.run(GROUP, "diabetes", 1)
+        told = {"feedback": 0.3, "feedback_calls_per_day": 5, "scorer": None}
+        scored.write_json(f"{folder}/run.json", {**scored.read_json(f"{folder}/run.json"), **told})
+        scored.write_json(f"{folder}/grade.json", {**scored.read_json(f"{folder}/grade.json"), "feedback": 0.3})
+        write_tables(scored, GROUP)
+        mlebench("verify", GROUP, store=scored)
+        assert "\nconditions: feedback on 30 % of the test rows (1 of 3 runs)\n" in capsys.readouterr().out
+        assert mlebench("ls", GROUP, store=scored) == 0
+        assert capsys.readouterr().out.count("(private)") == 1
+        options = ["--format", "leaderboard", "--output-dir", tmp_path / "out"]
+        assert mlebench("export", GROUP, *options, store=scored) == 1
+        assert f"{GROUP} ran with feedback" in capsys.readouterr().err
+        assert not list((tmp_path / "out").iterdir())
+        for name, place in (("mlflow", "*/meta.yaml"), ("every-eval-ever", "*.json")):
+            options = ["--format", name, "--output-dir", tmp_path / name]
+            assert mlebench("export", GROUP, *options, store=scored) == 0
+            text = next((tmp_path / name).glob(place)).read_text()
+            assert {"mlflow": "(feedback)", "every-eval-ever": "MLE-bench v1 with feedback: "}[name] in text
+
 
 class TestCompareAndReport:
     def test_compare_says_which_competitions_changed(self, group: Store, capsys: pytest.CaptureFixture[str]) -> None:

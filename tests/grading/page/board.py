@@ -14,7 +14,7 @@ import itertools
 import math
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -38,14 +38,17 @@ _MODELS = ("model-large-2026-02-01", "model-small", "another-provider/model-with
 _AGENTS = ("tree-search", "plain-loop", "agent-with-a-rather-long-name", "ideas", "dummy", "kaggler")
 
 
-def board(agents: int, competitions: int = 75, seeds: int = 3, requests: int = 40) -> Results:
+def board(
+    agents: int, competitions: int = 75, seeds: int = 3, requests: int = 40, feedback: Collection[int] = ()
+) -> Results:
     """Results of `agents` agents: scores, failures, snapshots, `requests` requests to models a run, own scores, noise.
 
     Submissions are checked by the validation service, and models state cutoffs. The twelfth agent is the eleventh one
-    with obfuscated descriptions. The same numbers always give the same tables.
+    with obfuscated descriptions. Agents with a number in `feedback` were told scores on 30 % of the test rows. The same
+    numbers always give the same tables.
     """
     draw, known = np.random.default_rng(7), {name: registry.get(name).facts for name in NAMES}
-    names = ("grades", "runs", "snapshots", "own", "validations", "noise")
+    names = ("grades", "runs", "snapshots", "own", "validations", "noise", "files")
     tables: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
     usage: list[pd.DataFrame] = []
     for agent, name, seed in itertools.product(range(agents), NAMES[:competitions], range(seeds)):
@@ -56,6 +59,8 @@ def board(agents: int, competitions: int = 75, seeds: int = 3, requests: int = 4
         tables["own"] += run.own()
         tables["validations"] += run.validations()
         tables["noise"] += [run.noise()] if run.outcome == "valid" else []
+        if agent in feedback:
+            tables["files"] += run.give_feedback(tables["runs"][-1], tables["grades"][-1])
         usage.append(run.usage(requests))
     frames = {name: pd.DataFrame(rows) for name, rows in tables.items()}
     return Results(
@@ -64,6 +69,7 @@ def board(agents: int, competitions: int = 75, seeds: int = 3, requests: int = 4
         frames["snapshots"],
         pd.concat(usage, ignore_index=True),
         own=frames["own"],
+        public_scores=frames["files"] if feedback else None,
         validations=frames["validations"],
         noise=frames["noise"],
         examined=_examined(frames["runs"]),
@@ -135,6 +141,34 @@ class _Run:
         limits = self.limits
         gap = limits.gold - limits.median
         return float(round(limits.median + (level - 0.5) * 2 * gap, 5))
+
+    def give_feedback(self, run: dict[str, Any], grade: dict[str, Any], most: int = 6) -> Iterator[dict[str, Any]]:
+        """Files with a public score, the last two of which are chosen; the run and its grade are changed to match."""
+        draw = np.random.default_rng([self.agent, self.seed, NAMES.index(self.name)])
+        sign = -1 if self.limits.lower_is_better else 1
+        run |= {"feedback": 0.3, "feedback_calls_per_day": 5, "public_score_calls": most}
+        grade["feedback"] = 0.3
+        if grade["outcome"] != "valid":
+            return
+        files: list[dict[str, Any]] = []
+        for number in range(1, most + 1):
+            level = self.level - 0.1 + 0.02 * number + 0.04 * draw.standard_normal()
+            scores = self.score(level + 0.01 * number + 0.06 * draw.standard_normal()), self.score(level)
+            files.append(
+                {"submission": number, "public_score": scores[0], "score": scores[1], "chosen": number > most - 2}
+            )
+        for file in files:
+            file["told"] = sign * max(sign * each["public_score"] for each in files[: file["submission"]])
+        counted = max(files[-2:], key=lambda file: sign * file["score"])
+        grade |= {"score": counted["score"], "public_score": counted["public_score"]}
+        medal = medal_for(counted["score"], self.limits)
+        grade |= {
+            "any_medal": medal is not None,
+            **{f"{kind}_medal": medal == kind for kind in ("gold", "silver", "bronze")},
+        }
+        for file in files:
+            facts = {"edition": "v1", "at_seconds": self.seconds * file["submission"] / most, "valid_submission": True}
+            yield {**self.who, **facts, **file, "any_medal": medal_for(file["score"], self.limits) is not None}
 
     def row(self) -> dict[str, Any]:
         """The row of `runs`."""

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from grading.conditions import deviations, unlike, unlike_grades
+from grading.conditions import deviations, switched_on, unlike, unlike_grades, unlike_values
 from grading.statistics.aggregate import rates_of
 from grading.statistics.compare import compare
 from grading.statistics.counting import Counting, cells_of
@@ -235,6 +235,21 @@ class TestConditions:
             on, off, null = (self.PUBLISHED.assign(**{switch: value}) for value in (True, False, None))
             assert unlike([null, off]) == unlike([self.PUBLISHED, off]) == []
             assert unlike([on, self.PUBLISHED]) == unlike([pd.concat([on, null]), null]) == [words]
+
+    def test_a_share_of_feedback_is_a_condition(self) -> None:
+        off, on = (self.PUBLISHED.assign(feedback=share, feedback_calls_per_day=5.0) for share in (None, 0.3))
+        off = off.assign(feedback_calls_per_day=None)
+        groups = {"a": on, "b": off}
+        assert unlike_values(groups) == {"feedback": {"a": "30 %", "b": "no"}}
+        more = on.assign(feedback_calls_per_day=50.0)
+        assert unlike_values({"a": on, "b": more}) == {"public scores a day": {"a": "5", "b": "50"}}
+        partly = self.PUBLISHED.loc[[0, 0]].assign(feedback=[0.3, math.nan], feedback_calls_per_day=[5.0, math.nan])
+        assert unlike_values({"a": partly, "b": partly[::-1]}) == {}, "not all can be divided"
+        words = "agents were told scores on 30 % of the test rows, 5 a day, and are graded on the rest"
+        assert deviations(on, 3, "v1") == [f"with feedback: {words}"]
+        assert deviations(off, 3, "v1") == []
+        assert switched_on(groups) == [f"with feedback (a): {words}"]
+        assert "30 % or 50 % of the test rows" in switched_on({"a": on, "b": on.assign(feedback=0.5)})[0]
 
     def test_nothing_is_known_of_imported_results(self) -> None:
         imported = pd.DataFrame()
