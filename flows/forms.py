@@ -119,6 +119,26 @@ class Execution(BaseModel):
         title="Scorer",
         description="Let agents compute the competition's metric on predictions and truth of their own.",
     )
+    feedback: float | None = Field(
+        default=None,
+        gt=0,
+        lt=1,
+        title="Feedback",
+        description="Share of the test units, such as 0.3, on which agents can ask for scores; they are graded on the "
+        "others.",
+    )
+    feedback_calls: int = Field(
+        default=5,
+        ge=1,
+        title="Calls for feedback",
+        description="With feedback: scores that a run can ask for within 24 hours.",
+    )
+    feedback_required: bool = Field(
+        default=False,
+        title="Feedback required",
+        description="With feedback: refuse competitions whose test set cannot be divided, rather than run them "
+        "without.",
+    )
     overwrite: bool = Field(
         default=False,
         title="Overwrite",
@@ -221,6 +241,9 @@ def run_request(agent: str, run_group: str, seeds: int, data: Data, execution: E
         isolation=execution_form.isolation,
         obfuscated=execution_form.obfuscated,
         scorer=execution_form.scorer,
+        feedback=execution_form.feedback,
+        feedback_calls=execution_form.feedback_calls,
+        feedback_required=execution_form.feedback_required,
         overwrite=execution_form.overwrite,
         examine=execution_form.integrity,
     )

@@ -47,6 +47,8 @@ class Allowance:
     validation_calls_per_minute: int | None = None
     scorer_calls: int | None = None
     scorer_calls_per_minute: int | None = None
+    public_score_calls: int | None = None
+    public_score_calls_per_minute: int | None = None
 
 
 @dataclass(frozen=True)
@@ -88,6 +90,17 @@ class ScorerTexts:
 
 
 @dataclass(frozen=True)
+class PublicScores:
+    """What an agent is told of the scores on public test rows."""
+
+    metric: str
+    """The metric, and which scores are better, in words."""
+    share: float
+    """Share of the test set that is public."""
+    calls_per_day: int
+
+
+@dataclass(frozen=True)
 class RunSpec:
     """Everything a backend needs to run an agent once."""
 
@@ -112,6 +125,10 @@ class RunSpec:
     """What the agent is told of the scorer, if it has one; needs ``scorer_url``."""
     scorer_url: str | None = None
     """Base URL of the scorer as the agent reaches it; gives the agent ``score.sh`` and an example of a truth."""
+    public_scores: PublicScores | None = None
+    """What the agent is told of scores on public test rows, if it can ask for them; needs ``public_score_url``."""
+    public_score_url: str | None = None
+    """Base URL of these scores as the agent reaches it; gives the agent ``public_score.sh``."""
     description: str | None = None
     """The text of ``data/description.md`` for this run; None to use the file in ``data``."""
     obfuscated: bool = False
@@ -169,6 +186,8 @@ class RunResult:
     """Directory with earlier submissions, named ``SECONDS.csv`` by the time since the start, if any are kept."""
     misplaced: Path | None = None
     """Directory with files that may be meant as the submission, if there is none; it need not exist."""
+    final: Path | None = None
+    """The file ``final.txt`` of the folder for submissions, if there is one: a small regular file."""
     image: str | None = None
     """Id of the container image; ``None`` for runs outside containers."""
 

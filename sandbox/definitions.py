@@ -27,7 +27,7 @@ FOLDER_BYTES, FOLDER_FILES = 10 * GIB, 100_000
 """Limits of an agent's folder, which is read for its fingerprint and copied for every run."""
 DOCKERFILE = "Dockerfile"
 BASE_IMAGE = "mlebench-base"
-SCRIPTS = ("validate_submission.sh", "score.sh")
+SCRIPTS = ("validate_submission.sh", "score.sh", "public_score.sh")
 """The scripts by which agents reach the validation service."""
 GIVEN = ("instructions.txt", *SCRIPTS, "example_truth.csv", "example_truth.jsonl")
 """Files in an agent's home that the run writes. Agents in containers can only read them."""

@@ -12,11 +12,13 @@ from pathlib import Path
 from common import progress
 from common.settings import get_settings
 from competitions import registry
+from grading.feedback.public_scores import begin_anew
 from sandbox import backends
 from sandbox.backend import Backend, RunHandle, RunResult, RunSpec
 from sandbox.errors import BackendClosed, BackendError, RunLost
 from sandbox.limits import Limits
 from sandbox.secrets import resolve
+from sandbox.services.run_services import RECORDS
 from sandbox.supervision.control import Layout
 from storage.datasets.current import require
 from storage.lease import lease, run_lease
@@ -35,6 +37,7 @@ from tasks.wiring.attempts import (
 from tasks.wiring.backends import backend, termination_reason
 from tasks.wiring.cancelling import RunSelection, require_not_cancelled, store_cancelled
 from tasks.wiring.context import RunContext, open_store
+from tasks.wiring.feedback import public_part, texts
 from tasks.wiring.host import TRY_LABEL, allocated, slot_with_data
 from tasks.wiring.requests import Attempt
 from tasks.wiring.resuming import checkpoints_of, find_resumed
@@ -138,13 +141,17 @@ def _attempt(context: RunContext, attempt: Attempt, action: Action, waiting: Cal
         record = finished_run(store, attempt)  # another process may have made it meanwhile
         if record is not None:
             return str(record.status)
+        feedback = public_part(context.request, store, dataset)
+        public = None if isinstance(feedback, str) else feedback
         spec = _spec(context, attempt, limits, workdir, prepared / "public")
+        if public is not None:
+            spec = replace(spec, public_scores=texts(spec.competition_id, public))
         runner = backend(isolation, settings.allowed_hosts)
         checkpoints = Checkpoints(attempt_folder(store, attempt))
         resumed = find_resumed(attempt, spec, runner, checkpoints)
         with (
             allocated(runner, spec, waiting, running=action is _end) as allocation,
-            run_services(runner, spec, store, dataset, settings) as services,
+            run_services(runner, spec, store, dataset, settings, public) as services,
         ):
             secrets = resolve(
                 spec.agent.name,
@@ -157,13 +164,16 @@ def _attempt(context: RunContext, attempt: Attempt, action: Action, waiting: Cal
                 spec,
                 validation_url=services.validation_url,
                 scorer_url=services.urls.get("scorer"),
+                public_score_url=services.urls.get("public_score"),
                 allowance=services.remaining if resumed else services.allowance,
                 env={**secrets, **services.env},
                 allocation=allocation,
             )
             own_attempt = attempt.model_copy(update={"dataset_key": dataset.key})
             tries = Tries(store, attempt_folder(store, attempt).url)
-            run = ActiveRun(context, own_attempt, spec, runner, services, held_lease, tries, checkpoints, resumed)
+            run = ActiveRun(
+                context, own_attempt, spec, runner, services, held_lease, tries, checkpoints, resumed, feedback
+            )
             return action(run).status
 
 
@@ -259,6 +269,8 @@ def _start(run: ActiveRun) -> tuple[RunHandle, int]:
     # Before the start, so that the store knows of every agent that runs.
     resumed = run.resumed
     resumed_at = resumed.checkpoint.seconds if resumed else None
+    if resumed is None:
+        begin_anew(spec.workdir / RECORDS)  # before the agent asks
     number = tries.begin(spec.labels[TRY_LABEL], attempt.key, context.settings.host_name, resumed_at)
     try:
         handle = runner.start(resumed.rest_of(spec) if resumed else spec)

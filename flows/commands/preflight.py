@@ -16,6 +16,8 @@ from flows.fleet.queues import Priority
 from flows.preparing import Outlook, Preparing
 from sandbox import backends
 from sandbox.errors import UntrustedAgentRefused
+from storage.dataset import Dataset
+from storage.datasets.prepared import committed_key
 from tasks.wiring.context import RunContext
 
 
@@ -137,6 +139,26 @@ def _replaceable_runs(benchmark: Benchmark) -> None:
                 require_replaceable(context, attempt)
 
 
+def _divided_test_sets(benchmark: Benchmark) -> None:
+    """Tell which competitions will have no feedback, or refuse them. Others than prepared ones are not known yet."""
+    from tasks.wiring.feedback import REMEDY, division_of, not_divided
+
+    request, store = benchmark.context.request, benchmark.context.store
+    if request.feedback is None:
+        return
+    problems = {}
+    for name in benchmark.competition_ids:
+        key = committed_key(store, Dataset(request.edition, name))
+        if key is not None:
+            division = division_of(store, Dataset(request.edition, name, key), request.feedback)
+            if division.problem is not None:
+                problems[name] = division.problem
+    if problems and request.feedback_required:
+        raise UserError(not_divided(problems) + REMEDY)
+    if problems:
+        click.echo(f"without feedback run {not_divided(problems)}", err=True)
+
+
 def _downloads(benchmark: Benchmark) -> None:
     if not benchmark.detach:
         outlook = Outlook.of(benchmark.context.store, benchmark.preparing)
@@ -160,6 +182,12 @@ _REQUEST_CHECKS: tuple[Check, ...] = (
     _sound_agent,
     _agent_credentials,
 )
-_STATE_CHECKS: tuple[Check, ...] = (_usable_store, _replaceable_runs, _downloads, _server_of_the_pool)
-_DRY_RUN_CHECKS: tuple[Check, ...] = (_server_of_the_pool,)
+_STATE_CHECKS: tuple[Check, ...] = (
+    _usable_store,
+    _replaceable_runs,
+    _divided_test_sets,
+    _downloads,
+    _server_of_the_pool,
+)
+_DRY_RUN_CHECKS: tuple[Check, ...] = (_divided_test_sets, _server_of_the_pool)
 """Without `_usable_store`, which writes, and the checks whose answers the plan has."""

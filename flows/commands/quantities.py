@@ -50,6 +50,16 @@ def _power(value: object) -> float:
     return number
 
 
+def _share(value: object) -> float:
+    try:
+        number = float(str(value))
+    except ValueError:
+        number = 0.0
+    if not 0 < number < 1:
+        raise ValueError(f"{value!r} is not a share between 0 and 1, such as 0.3")
+    return number
+
+
 def _number(value: object) -> float:
     try:
         return float(str(value))
@@ -58,6 +68,7 @@ def _number(value: object) -> float:
 
 
 DIFFERENCE = Quantity("number", _difference)
+SHARE = Quantity("share", _share)
 POWER = Quantity("number", _power)
 DURATION = Quantity("time", parse_duration)
 POSITIVE_DURATION = Quantity("time", parse_duration, zero=False)

@@ -119,6 +119,8 @@ def _require_consistent(run: RunOptions, placing: PlacingOptions, pool: str | No
         raise click.UsageError("--detach needs a work pool: give --pool NAME, or set MLEBENCH_AGENT_POOL")
     if run.retry and run.run_group is None:
         raise click.UsageError("--retry needs the name of the group: give --run-group NAME")
+    if run.feedback_required and run.feedback is None:
+        raise click.UsageError("--feedback-required needs --feedback")
     if run.seed and run.seeds != 1:
         raise click.UsageError("--seed and --seeds are alternatives; give one of them")
 
@@ -167,6 +169,9 @@ def _request(run: RunOptions, isolation: IsolationOptions, agent: Agent, store: 
         ),
         obfuscated=run.obfuscated,
         scorer=run.scorer,
+        feedback=run.feedback,
+        feedback_calls=run.feedback_calls,
+        feedback_required=run.feedback_required,
         overwrite=run.overwrite,
         examine=run.integrity,
     )

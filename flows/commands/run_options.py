@@ -10,7 +10,7 @@ import click
 
 from flows.commands.completion import AGENTS
 from flows.commands.options import option
-from flows.commands.quantities import CPUS, DISK, DURATION, MEMORY, TIME_LIMIT
+from flows.commands.quantities import CPUS, DISK, DURATION, MEMORY, SHARE, TIME_LIMIT
 from flows.commands.types import RUN_GROUP, whole
 from flows.fleet.queues import Priority
 from sandbox import backends
@@ -18,6 +18,10 @@ from sandbox.isolation import Network
 
 RETRIED = ("crashed", "timeout", "memory", "disk", "processes")
 """The statuses of runs that `--retry` accepts."""
+
+
+_PUBLIC_SHARE = 0.3
+"""What `--feedback` without a value means; Kaggle's own shares are mostly between 0.2 and 0.5."""
 
 
 class _Statuses(click.ParamType):
@@ -156,6 +160,37 @@ class RunOptions:
             is_flag=True,
             help="Let agents compute the competition's metric on predictions and truth of their own (`score.sh`). A "
             "condition of the runs.",
+        ),
+    ] = False
+    feedback: Annotated[
+        float | None,
+        option(
+            "--feedback",
+            type=SHARE,
+            metavar="SHARE",
+            is_flag=False,
+            flag_value=_PUBLIC_SHARE,
+            help="Let agents ask for scores on this share of the test units (`public_score.sh`; 0.3 if no share is "
+            "given), and grade them on the others. A condition of the runs.",
+        ),
+    ] = None
+    feedback_calls: Annotated[
+        int,
+        option(
+            "--feedback-calls",
+            type=whole(1),
+            metavar="N",
+            show_default=True,
+            help="With --feedback: scores that a run can ask for within 24 hours.",
+        ),
+    ] = 5
+    feedback_required: Annotated[
+        bool,
+        option(
+            "--feedback-required",
+            is_flag=True,
+            help="With --feedback: refuse competitions whose test set cannot be divided. By default they run without "
+            "feedback.",
         ),
     ] = False
     overwrite: Annotated[

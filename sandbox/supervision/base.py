@@ -17,6 +17,7 @@ from sandbox.definitions import Agent
 from sandbox.errors import BackendClosed, BackendError
 from sandbox.isolation import Isolation, Network
 from sandbox.supervision import control, misplaced
+from sandbox.supervision.harvest import FINAL
 from sandbox.world.files import remove_tree
 
 
@@ -162,5 +163,6 @@ def result(layout: control.Layout, outcome: control.Outcome, image: str | None =
         code=layout.harvested / "code",
         snapshots=layout.snapshots,
         misplaced=layout.harvested / misplaced.FOLDER,
+        final=layout.harvested / FINAL if (layout.harvested / FINAL).is_file() else None,
         image=image,
     )

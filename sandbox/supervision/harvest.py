@@ -17,8 +17,10 @@ from common import names, trees
 from common.units import size
 from sandbox.limits import Limits
 from sandbox.supervision import misplaced
-from sandbox.supervision.moving import move
+from sandbox.supervision.moving import FULL, move
 
+FINAL, FINAL_BYTES = "final.txt", 4096
+"""A file in the folder for submissions with which an agent chooses among them, and its size at most."""
 OUTPUT, RENAMED_OUTPUT = "agent.log", "agent.own.log"
 """The name of the agent's output, and the name that a file of the agent gets instead of it."""
 _BYTECODE = re.compile(r"(?:^|/)__pycache__/[^/]+\.pyc\Z")
@@ -33,8 +35,8 @@ def harvest(home: Path, log: Path, target: Path, limits: Limits) -> tuple[bool, 
     Args:
         home: the agent's home.
         log: the agent's output; becomes ``logs/agent.log``.
-        target: created if missing; receives ``submission.csv``, ``logs/`` and ``code/``. Without a submission, it also
-            receives the files that may be meant as one.
+        target: created if missing; receives ``submission.csv``, ``final.txt``, ``logs/`` and ``code/``. Without a
+            submission, it also receives the files that may be meant as one.
         limits: sizes and numbers of files.
 
     Returns:
@@ -55,6 +57,8 @@ def harvest(home: Path, log: Path, target: Path, limits: Limits) -> tuple[bool, 
             return (target / "submission.csv").exists(), ["its home was removed"]
         problem = _submission(top, target / "submission.csv", limits)
         notes = [problem] if problem else []
+        if final_problem := _final(top, target / FINAL):
+            notes.append(final_problem)
         for name in ("logs", "code"):
             left_out = _folder(top, name, target / name, limits)
             if left_out:
@@ -104,6 +108,24 @@ def _submission(home: int, target: Path, limits: Limits) -> str | None:
         if error.errno == errno.ELOOP:
             return "no submission: submission/ is no longer a folder"
         raise
+
+
+def _final(home: int, target: Path) -> str | None:
+    """Move the final choice, if there is one; returns why it is ignored, or None."""
+    if target.exists():  # an earlier harvest has moved it
+        return None
+    try:
+        with trees.opened_folder("submission", home) as folder:
+            status = os.stat(FINAL, dir_fd=folder, follow_symlinks=False)
+            if not stat.S_ISREG(status.st_mode):
+                return f"{FINAL} is ignored: it is {trees.kind(status.st_mode)}, not a file"
+            if status.st_size > FINAL_BYTES:
+                return f"{FINAL} is ignored: it has {size(status.st_size)}"
+            move(FINAL, folder, target)
+    except OSError as error:
+        if error.errno in FULL:
+            raise
+    return None
 
 
 def _folder(home: int, name: str, target: Path, limits: Limits) -> int:

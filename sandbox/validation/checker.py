@@ -21,9 +21,14 @@ CLOSE_SECONDS = 0.5
 class Verdict:
     """The result of checking a submission. It has no field for a score."""
 
-    outcome: Literal["valid", "invalid", "failed"]
+    outcome: Literal["valid", "invalid", "failed", "refused"]
     message: str | None = None
     """The reason why it is invalid, as one line for the agent; never the text of an unexpected exception."""
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """What the agent is told of a valid file besides that it is valid."""
+        return {}
 
 
 @dataclass(frozen=True)
@@ -35,6 +40,28 @@ class Scored(Verdict):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "score", plain_json.number(self.score))  # it may come from another process
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """The score."""
+        return {"score": plain_json.plain(self.score)}
+
+
+@dataclass(frozen=True)
+class PublicScore(Verdict):
+    """The answer to a request for a public score. It has what the agent is told, and no other score."""
+
+    submission: int | None = None
+    """The number of a valid file."""
+    best: float | None = None
+    """The best public score so far."""
+    improved: bool = False
+    calls_left: int = 0
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """All of it."""
+        return {name: getattr(self, name) for name in ("submission", "best", "improved", "calls_left")}
 
 
 class SubmissionChecker(Protocol):

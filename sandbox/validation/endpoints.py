@@ -15,8 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from common import plain_json
-from sandbox.validation.checker import Scored, Verdict
+from sandbox.validation.checker import PublicScore, Scored, Verdict
 
 
 @dataclass(frozen=True)
@@ -55,18 +54,26 @@ ENDPOINTS: Mapping[str, Endpoint] = {
         refused="Not scored",
         verdict=Scored,
     ),
+    "public_score": Endpoint(
+        path="/public-score",
+        files={"file": "the file"},
+        journal="public_score.jsonl",
+        calls="requests for public scores",
+        refused="Not scored",
+        verdict=PublicScore,
+        in_steps=True,
+    ),
 }
 JOURNALS = tuple(endpoint.journal for endpoint in ENDPOINTS.values())
 
 
 def response(endpoint: Endpoint, verdict: Verdict) -> tuple[dict[str, Any], int]:
     """The answer to a request, and its HTTP status. What has failed is not among the answers."""
-    if isinstance(verdict, Scored):
+    if verdict.outcome == "refused":
+        return {"error": f"{endpoint.refused}: {verdict.message}."}, 429
+    if verdict.told:
         if verdict.outcome == "valid":
-            return {
-                "score": plain_json.plain(verdict.score),
-                **({"note": verdict.message} if verdict.message else {}),
-            }, 200
+            return verdict.told | ({"note": verdict.message} if verdict.message else {}), 200
         return {"error": verdict.message}, 400
     valid = verdict.outcome == "valid"
     return {"result": "Submission is valid." if valid else f"Submission invalid! {verdict.message}"}, 200

@@ -1,4 +1,4 @@
-"""The validation service of a run: `POST /validate` and `GET /health`, as in the published benchmark, and `/score`.
+"""The validation service of a run: `POST /validate` and `GET /health`, as in the published benchmark, and others.
 
 `sandbox.validation.endpoints` lists what it can be asked. Each endpoint counts, limits and journals its calls, and
 checks one request at a time.
@@ -6,7 +6,8 @@ checks one request at a time.
 A response of `/validate` says whether the file is valid and, if not, why: it contains the grader's one-line message. It
 never contains a score or the text of an exception. It comes after half a second, or a second, two, four and so on: the
 time that a check takes may depend on the answers, and so few different times tell an agent little about them. Responses
-of `/score` have a score, of the agent's own predictions and truth: no answers are at hand there.
+of `/score` have a score, of the agent's own predictions and truth: no answers are at hand there. Responses of
+`/public-score` have the best score on the public part of the test set, and come after as few different times.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from starlette.routing import Route
 from common.jsonlines import JsonLinesLog
 from sandbox.limits import MIB
 from sandbox.serving import in_thread
-from sandbox.validation.checker import Check, Scored, Verdict
+from sandbox.validation.checker import Check, Verdict
 from sandbox.validation.endpoints import ENDPOINTS, Endpoint, response
 from sandbox.validation.upload import BadUpload, TooLarge, Upload, receive
 
@@ -178,7 +179,7 @@ class _Calls:
                 "size": sizes if several else sizes.get("file"),
                 "sha256": hashes if several else hashes.get("file"),
                 "verdict": verdict.outcome,
-                **({"score": verdict.score} if isinstance(verdict, Scored) else {}),
+                **(verdict.told if verdict.outcome == "valid" else dict.fromkeys(verdict.told)),
                 "message": verdict.message if verdict.outcome != "failed" else None,
                 "seconds": round(time.monotonic() - began, 3),
             }

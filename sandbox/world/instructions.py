@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import PurePath
 
-from common.units import duration, size
-from sandbox.backend import Allowance, RunSpec, ScorerTexts
+from common.units import counted, duration, size
+from sandbox.backend import Allowance, PublicScores, RunSpec, ScorerTexts
 
 TEXT = """\
 You are taking part in a machine learning competition. You work alone: nobody will answer questions or watch your work.
@@ -26,7 +26,7 @@ SUBMISSION
 
 VALIDATION
   {check}
-{scorer}
+{scorer}{public_scores}
 YOUR OTHER FOLDERS
   {code}  the code that produced your submission; it is kept, so leave it there
   {logs}  other files that you want to keep
@@ -69,7 +69,32 @@ TRUTH        The truth of the same rows, such as training rows that you have hel
 Each file has at most 1 GiB, or as much as a submission may have if that is less.
 Messages count rows from 1, without the header.
 Exit code: 0 scored, 1 a file is wrong, 2 not scored, because the service is not available or was asked too often.
-In Python: a POST of a form with the files predictions and truth to {url}/score answers {{"score": ...}}.
+In Python: a POST of a form with the files predictions and truth to {url} answers {{"score": ...}}.
+"""
+
+PUBLIC_SCORES = """
+PUBLIC SCORES
+  sh {home}/public_score.sh FILE
+  asks for the score of a file in the format of the submission on the public part of the test data, {share} of it, and
+  prints the best score so far ({metric}). You can ask for {calls} within 24 hours. Improvements that may be
+  noise are not told. sh {home}/public_score.sh --help says more.
+  Your result is the score on the rest of the test data, the private part, which nobody tells you. It is that of
+  {submission}/submission.csv, unless you choose others in {submission}/final.txt: one or two lines, each the number of
+  a file that has a public score, or submission.csv. Of two, the one with the better result counts.
+"""
+
+PUBLIC_SCORE_HELP = """\
+sh public_score.sh FILE
+
+Prints the best score of your files so far on the public part of the test data, {share} of it, as JSON:
+  submission  the number of FILE, by which final.txt can name it; FILE is kept, so you may change or remove it
+  best        the best score so far, rounded to its noise; the metric is {metric}
+  improved    whether FILE is better than all files before by more than the noise of the score
+  calls_left  how often you can ask now; {calls} within 24 hours are allowed
+
+FILE has the format of the submission. A file that is not valid is not counted.
+Exit code: 0 scored, 1 the file is wrong, 2 not scored, because the service is not available or was asked too often.
+In Python: a POST of a form with the file as "file" to {url} answers the same.
 """
 
 WITHOUT_SERVICE = """\
@@ -94,6 +119,7 @@ def instructions(spec: RunSpec, home: PurePath) -> str:
         tmp=home / "tmp",
         check=check,
         scorer=_scorer(spec, home),
+        public_scores=_public_scores(spec, home),
         limits="\n  ".join(_limits(spec)),
         grace=duration(spec.limits.grace_seconds),
     )
@@ -133,6 +159,21 @@ def _scorer(spec: RunSpec, home: PurePath) -> str:
     allowed = _calls(spec.allowance.scorer_calls, spec.allowance.scorer_calls_per_minute)
     example = home / spec.scorer.example_name
     return SCORER.format(home=home, metric=spec.scorer.metric, allowed=allowed, example=example)
+
+
+def public_score_help(told: PublicScores, url: str) -> str:
+    """What `public_score.sh --help` prints."""
+    return PUBLIC_SCORE_HELP.format(url=url, **_told(told))
+
+
+def _public_scores(spec: RunSpec, home: PurePath) -> str:
+    if spec.public_scores is None or not spec.public_score_url:
+        return ""
+    return PUBLIC_SCORES.format(home=home, submission=home / "submission", **_told(spec.public_scores))
+
+
+def _told(told: PublicScores) -> dict[str, str]:
+    return {"metric": told.metric, "share": f"{100 * told.share:g} %", "calls": counted(told.calls_per_day, "score")}
 
 
 def _calls(number: int | None, per_minute: int | None) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Mapping
 from pathlib import Path, PurePath
 
 from common import trees
@@ -18,7 +19,7 @@ from sandbox.scripts import interpreter
 from sandbox.world import quota
 from sandbox.world.checkpoint import unpack
 from sandbox.world.files import copy_data
-from sandbox.world.instructions import instructions, score_help
+from sandbox.world.instructions import instructions, public_score_help, score_help
 
 WRITABLE = ("submission", "logs", "code", "tmp")
 THREADS = (
@@ -78,18 +79,26 @@ def lay_out(spec: RunSpec, home: Path, agent_home: PurePath | None = None, *, wi
     agent_home = agent_home or home
     (home / "instructions.txt").write_text(instructions(spec, agent_home), encoding="utf-8")
     if spec.validation_url:
-        _lay_script(VALIDATE, spec.validation_url, home)
+        _lay_script(VALIDATE, home / VALIDATE.name, {"URL": spec.validation_url.rstrip("/")})
     if spec.scorer is not None and spec.scorer_url:
-        _lay_script(SCORE, spec.scorer_url, home, help_text=score_help(spec.scorer, spec.scorer_url.rstrip("/")))
+        url = f"{spec.scorer_url.rstrip('/')}/score"
+        values = {"URL": url, "FIELDS": "predictions truth", "COUNT": "2", "HELP": score_help(spec.scorer, url)}
+        _lay_script(SCORE, home / "score.sh", values)
         (home / spec.scorer.example_name).write_text(spec.scorer.example, encoding="utf-8")
+    if spec.public_scores is not None and spec.public_score_url:
+        url = f"{spec.public_score_url.rstrip('/')}/public-score"
+        help_text = public_score_help(spec.public_scores, url)
+        values = {"URL": url, "FIELDS": "file", "COUNT": "1", "HELP": help_text}
+        _lay_script(SCORE, home / "public_score.sh", values)
     if spec.resume is not None:
         unpack(spec.resume, home)
 
 
-def _lay_script(source: Path, url: str, home: Path, help_text: str = "") -> None:
-    """Write a script that asks a service at `url`."""
-    script = home / source.name
-    text = source.read_text(encoding="utf-8").replace("@URL@", url.rstrip("/")).replace("@HELP@", help_text.strip())
+def _lay_script(source: Path, script: Path, values: Mapping[str, str]) -> None:
+    """Write a script that asks a service, with values in place of their names."""
+    text = source.read_text(encoding="utf-8")
+    for name, value in values.items():
+        text = text.replace(f"@{name}@", value.strip())
     script.write_text(text, encoding="utf-8")
     script.chmod(0o755)
 
@@ -167,6 +176,8 @@ def environment(spec: RunSpec, home: PurePath, *, python: str, path: str, thread
     if spec.scorer is not None and spec.scorer_url:
         world["SCORE_SCRIPT"] = str(home / "score.sh")
         world["EXAMPLE_TRUTH"] = str(home / spec.scorer.example_name)
+    if spec.public_scores is not None and spec.public_score_url:
+        world["PUBLIC_SCORE_SCRIPT"] = str(home / "public_score.sh")
     for name in ("llm_requests", "llm_tokens", "llm_dollars"):
         if (limit := getattr(spec.allowance, name)) is not None:
             world[f"{name}_limit".upper()] = _number(limit)

@@ -1,24 +1,24 @@
 #!/bin/sh
-# Compute the competition's metric on predictions and a truth of your own: sh score.sh PREDICTIONS TRUTH
+# Ask a service of this run for a score; --help says how.
 # Exit code: 0 scored, 1 a file is wrong, 2 not scored, because the service is not available or was asked too often.
-url=@URL@/score
-if [ $# -ne 2 ]; then
+url=@URL@
+if [ $# -ne @COUNT@ ] || [ "$1" = --help ]; then
     cat <<'EOF_HELP'
 @HELP@
 EOF_HELP
     [ "$1" = --help ] && exit 0
     exit 2
 fi
-for file in "$1" "$2"; do
+for file in "$@"; do
     if [ ! -f "$file" ]; then
         echo "There is no file $file." >&2
         exit 1
     fi
 done
-exec "${MLEBENCH_PYTHON:-python3}" - "$1" "$2" "$url" <<'EOF_PYTHON'
+exec "${MLEBENCH_PYTHON:-python3}" - "$url" "$@" <<'EOF_PYTHON'
 import http.client, json, os, sys, urllib.parse
 
-files, url = {"predictions": sys.argv[1], "truth": sys.argv[2]}, urllib.parse.urlsplit(sys.argv[3])
+files, url = dict(zip("@FIELDS@".split(), sys.argv[2:])), urllib.parse.urlsplit(sys.argv[1])
 mark = "----files-of-a-run-5f1c0e0b7a"
 tail = ("\r\n--%s--\r\n" % mark).encode()
 opened = {}
@@ -43,10 +43,10 @@ try:
     response = connection.getresponse()
     answer = json.loads(response.read())
 except (OSError, ValueError, http.client.HTTPException) as error:
-    print("The scorer is not available: try again in a minute. (%s)" % error, file=sys.stderr)
+    print("The service is not available: try again in a minute. (%s)" % error, file=sys.stderr)
     sys.exit(2)
-if "score" in answer:
-    print(answer["score"])
+if response.status == 200:
+    print(answer["score"] if "score" in answer else json.dumps(answer))
     print(answer.get("note", ""), file=sys.stderr, end="\n" if "note" in answer else "")
     sys.exit(0)
 print(answer["error"], file=sys.stderr)

@@ -110,11 +110,12 @@ class Checkpoints:
     def fetch_kept(self, checkpoint: Checkpoint, target: Path, newest: Collection[str]) -> None:
         """Download the files that the host has written of the run to a folder.
 
-        It is what belongs to the checkpoint. Files named by `newest` are those of the newest generation.
+        It is what belongs to the checkpoint. Files whose paths begin with one of `newest` are those of the newest
+        generation.
         """
         for name in self._names():  # by generation
             match = _KEPT.fullmatch(name)
-            if match and (match[1] == checkpoint.file[:8] or match[2] in newest):
+            if match and (match[1] == checkpoint.file[:8] or match[2].startswith(tuple(newest))):
                 path = target / match[2]
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_bytes(self.store.read(f"{self.url}/{name}"))

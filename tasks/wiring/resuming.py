@@ -22,6 +22,7 @@ from pathlib import Path
 from common import plain_json, progress
 from common.causes import explain
 from common.settings import get_settings
+from grading.feedback import public_scores
 from sandbox.backend import Backend, RunHandle, RunSpec
 from sandbox.services.run_services import JOURNALS, LOGS, RECORDS, take_over
 from sandbox.supervision import control
@@ -66,8 +67,9 @@ def find_resumed(attempt: Attempt, spec: RunSpec, runner: Backend, kept: Checkpo
             return None
         folder.mkdir(parents=True)
         if kept.fetch(checkpoint, folder / HOME):
-            kept.fetch_kept(checkpoint, folder, JOURNALS)
+            kept.fetch_kept(checkpoint, folder, (*JOURNALS, *public_scores.KEPT))
             take_over(spec.workdir, folder, checkpoint.since)
+            public_scores.take_over(spec.workdir / RECORDS, folder)
             draft = folder / f"{FACTS}.new"
             draft.write_text(plain_json.dumps(asdict(checkpoint)), "utf-8")
             draft.replace(folder / FACTS)
@@ -161,6 +163,10 @@ class _Checkpointing:
         return max(seconds_of_try, 0.0) + (self._run.resumed.checkpoint.seconds if self._run.resumed else 0.0)
 
     def _keep_journals(self) -> None:
+        for name, path in sorted(
+            public_scores.kept(self._run.spec.workdir / RECORDS).items(), reverse=True
+        ):  # files, then journal
+            self._keep(name, path)
         for name in JOURNALS:
             self._keep(name, self._run.spec.workdir / RECORDS / name)
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from common.progress import Meter, Share
 from common.units import duration
+from grading.feedback.public_scores import PublicPart
 from sandbox.backend import Backend, RunSpec
 from sandbox.services.run_services import RunServices
 from sandbox.supervision.control import Layout
@@ -75,6 +76,8 @@ class ActiveRun:
     checkpoints: Checkpoints
     resumed: Resumed | None = None
     """The checkpoint that the run has continued from, if it has."""
+    feedback: PublicPart | str | None = None
+    """The public part of the test set, or why the run has none although it was requested; None without feedback."""
 
     @property
     def folder(self) -> RunFolder:

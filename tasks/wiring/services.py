@@ -17,26 +17,36 @@ from sandbox.services.run_services import RunServices
 from sandbox.validation.checker import Check, OnDemandChecker, Scored, Verdict
 from storage.dataset import Dataset
 from storage.store import Store
+from tasks.wiring.feedback import GRADE_SECONDS, READ_SECONDS, answering
 from tasks.wiring.requests import run_name
 
 if TYPE_CHECKING:
     from competitions.competition import Competition
     from competitions.editions import Edition
+    from grading.feedback.public_scores import PublicPart
     from grading.workers import GradingPool
     from sandbox.gateway.policy import GatewayPolicy
 
 logger = logging.getLogger(__name__)
 
-READ_SECONDS, GRADE_SECONDS = 120.0, 1200.0
-"""Timeouts of a validation: a submission that takes longer to read or to score is reported as such."""
 SCORED_BYTES = 1 << 30
-"""The largest file that the scorer takes."""
+"""The largest file that the scorer takes, or that gets a public score."""
+PUBLIC_SCORE_CALLS, PUBLIC_SCORE_CALLS_PER_MINUTE = 2000, 20
+"""Requests for public scores, also with files that are not valid, which the limit of a day does not count."""
 
 
-def run_services(runner: Backend, spec: RunSpec, store: Store, dataset: Dataset, settings: Settings) -> RunServices:
+def run_services(
+    runner: Backend,
+    spec: RunSpec,
+    store: Store,
+    dataset: Dataset,
+    settings: Settings,
+    public: PublicPart | None = None,
+) -> RunServices:
     """The services of a run that is about to start or to continue. Open them before the run.
 
-    The endpoints of the validation service are those for which `checks` has an entry: `/score` if the run has a scorer.
+    The endpoints of the validation service are those for which `checks` has an entry: `/score` if the run has a scorer,
+    and `/public-score` if there is a `public` part of the test set.
     """
     from sandbox.limits import ValidationLimits
     from sandbox.services.separate import ProcessLimits
@@ -54,6 +64,13 @@ def run_services(runner: Backend, spec: RunSpec, store: Store, dataset: Dataset,
         file_bytes = min(limits.submission_bytes, SCORED_BYTES)
         own_limits = ValidationLimits(settings.scorer_calls, settings.scorer_calls_per_minute, file_bytes)
         checks["scorer"] = Check(OnDemandChecker(lambda: _score(spec, dataset.edition, file_bytes)), own_limits)
+    if public is not None:
+        calls = max(PUBLIC_SCORE_CALLS, 30 * public.calls_per_day)
+        file_bytes = min(limits.submission_bytes, SCORED_BYTES)
+        own_limits = ValidationLimits(calls, PUBLIC_SCORE_CALLS_PER_MINUTE, file_bytes)
+        checks["public_score"] = Check(
+            OnDemandChecker(lambda: answering(store, dataset, public, spec.workdir)), own_limits
+        )
     return RunServices(
         spec.workdir,
         runner.service_addresses(spec),

@@ -39,6 +39,7 @@ from storage.runs.publish import publish
 from storage.runs.records import RunRecord
 from storage.runs.tries import FILE, Try
 from storage.store import Store
+from tasks.wiring import feedback
 from tasks.wiring.attempts import attempt_folder
 from tasks.wiring.requests import Attempt
 from tasks.wiring.run import ActiveRun, Resumed, join_logs
@@ -65,6 +66,8 @@ def store_run(run: ActiveRun, handle: RunHandle, result: RunResult, number: int)
         files[FILE] = spec.workdir / FILE
     if result.submission is not None:
         files["submission.csv"] = result.submission
+    chosen = feedback.chosen(run.feedback, spec.workdir, result)
+    files |= chosen.files
     left_files, dropped = _left_files(run.folder, result)
     files |= left_files
     dropped_note = f"{counted(dropped, 'file')} left out, with names too long for the store" if dropped else None
@@ -76,6 +79,7 @@ def store_run(run: ActiveRun, handle: RunHandle, result: RunResult, number: int)
         **({"image": spec.agent.image_name, "image_digest": result.image} if result.image else {}),
         **{name: getattr(spec.limits, name) for name in ("cpus", "memory_bytes", "disk_bytes", "gpus")},
         **services.counts(),
+        **chosen.conditions,
         "tries": number,
         **({"resumed": resumed.checkpoint.resumed + 1} if resumed else {}),
         "host": run.context.settings.host_name,
@@ -90,7 +94,7 @@ def store_run(run: ActiveRun, handle: RunHandle, result: RunResult, number: int)
         agent=spec.agent.full_name,
         edition=request.edition,
         status=result.status,
-        message="; ".join(filter(None, [result.message, dropped_note])) or None,
+        message="; ".join(filter(None, [result.message, dropped_note, chosen.note])) or None,
         exit_code=result.exit_code,
         started_at=result.started_at,
         finished_at=result.finished_at,
@@ -157,6 +161,8 @@ def describe_end(run: ActiveRun, result: RunResult) -> str:
     calls = counted(counts["validation_calls"], "validation")
     if "scorer_calls" in counts:
         calls += f", {counted(counts['scorer_calls'], 'call')} of the scorer"
+    if "public_score_calls" in counts:
+        calls += f", {counted(counts['public_score_calls'], 'request')} for public scores"
     submission_note = "" if result.submission is not None else ", no submission"
     return f"{result.status} after {result.duration_seconds:.0f} s, {calls}{submission_note}"
 

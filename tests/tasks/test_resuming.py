@@ -27,7 +27,7 @@ from tests.tasks.hosts import World
 __all__ = ["base_image"]
 
 AGENT = """\
-import json, os, pathlib, shutil, time, urllib.request
+import json, os, pathlib, shutil, subprocess, time, urllib.request
 home = pathlib.Path(os.environ["HOME"])
 session = home / ".session" / "steps"
 session.parent.mkdir(exist_ok=True)
@@ -42,6 +42,8 @@ if "OPENAI_BASE_URL" in os.environ:
     urllib.request.urlopen(urllib.request.Request(address, body, headers)).read()
 submission = pathlib.Path(os.environ["SUBMISSION_DIR"], "submission.csv")
 shutil.copyfile(os.environ["SAMPLE_SUBMISSION"], submission)
+if "PUBLIC_SCORE_SCRIPT" in os.environ:
+    subprocess.run(["sh", os.environ["PUBLIC_SCORE_SCRIPT"], submission], check=True)
 while not (home / "tmp" / "go").exists():
     steps += 1
     (home / "part").write_text(str(steps))
@@ -79,7 +81,7 @@ def test_a_run_continues_on_other_hosts_with_what_remains(
     monkeypatch.setenv("MLEBENCH_PROVIDERS__OPENAI__PRICE_LIST", "openai")
     monkeypatch.setenv("MLEBENCH_LLM_REQUESTS", "5")
     get_settings.cache_clear()
-    world = World(Store(s3.url), tmp_path, counts(tmp_path))
+    world = World(Store(s3.url), tmp_path, counts(tmp_path), feedback=0.3)
     worlds.append(world)
     with ServerThread() as thread:
         thread.serve(llm.app(), listener)
@@ -120,6 +122,12 @@ def test_a_run_continues_on_other_hosts_with_what_remains(
     assert str(record.started_at) < str(record.finished_at)
     assert (record.gateway_requests, record.gateway_tokens) == (3, 3150)
     assert len(folder.store.read(f"{folder.files_url}/gateway.jsonl").splitlines()) == 3
+    public = [each for each in said if "calls_left" in each]
+    assert [(each["submission"], each["calls_left"]) for each in public] == [(1, 4), (2, 3), (3, 2)]
+    assert [each["improved"] for each in public] == [True, False, False], "the best file is remembered"
+    assert (record.public_score_calls, len({each["best"] for each in public})) == (3, 1)
+    assert [folder.store.exists(f"{folder.files_url}/public_scores/{number}.csv") for number in (1, 2, 3)] == [True] * 3
+    assert len(folder.store.read(f"{folder.files_url}/public_scores.jsonl").splitlines()) == 3
     assert folder.store.read(f"{folder.files_url}/code/steps.txt").decode() == str(said[-1]["ends"])
     tries = [json.loads(line) for line in folder.store.read(f"{folder.files_url}/tries.jsonl").splitlines()]
     assert [each["resumed_at"] is None for each in tries] == [True, False, False]

@@ -1,4 +1,4 @@
-"""Agents use the scorer on miniatures of competitions of all kinds, as a run does."""
+"""Agents use the scorer and public scores on miniatures of competitions of all kinds, as a run does."""
 
 from __future__ import annotations
 
@@ -55,8 +55,11 @@ OTHERS = (
     "uw-madison-gi-tract-image-segmentation",
 )
 """Competitions of other kinds, in which the example is a truth and predictions at once."""
+UNDIVIDED = ("cassava-leaf-disease-classification", "champs-scalar-coupling", "leaf-classification")
+"""Competitions among them whose miniatures are too small for a public and a private part."""
 EXAMPLE = """\
 cp "$SAMPLE_SUBMISSION" "$SUBMISSION_DIR/submission.csv" 2>/dev/null
+[ -z "$PUBLIC_SCORE_SCRIPT" ] || sh "$PUBLIC_SCORE_SCRIPT" "$SAMPLE_SUBMISSION" > "$LOGS_DIR/public"
 exec sh "$SCORE_SCRIPT" "$EXAMPLE_TRUTH" "$EXAMPLE_TRUTH"
 """
 Run = Callable[[str, str], tuple[dict[str, Any], str]]
@@ -77,7 +80,13 @@ def run(prepared: PreparedCompetitions, tmp_path: Path, monkeypatch: pytest.Monk
     def run(agent: str, name: str) -> tuple[dict[str, Any], str]:
         copy_dataset(store, name, prepared[name].path)
         request = RunRequest(
-            agent=agent, run_group="group", store=store.root, scorer=True, time_limit_seconds=300, obfuscated=True
+            agent=agent,
+            run_group="group",
+            store=store.root,
+            scorer=True,
+            time_limit_seconds=300,
+            obfuscated=True,
+            feedback=0.5,
         )
         run_agent(Attempt(request=request, competition_id=name, seed=0, key="key"))
         record: dict[str, Any] = store.read_json(store.run("group", name, 0) + "/run.json")
@@ -97,6 +106,12 @@ def test_the_baseline_agent_chooses_its_model_by_the_metric(run: Run, name: str)
     assert (record["status"], record["submission_exists"]) == ("completed", True), log
     assert "the best by the competition's metric; trained on" in log
     assert record["scorer_calls"] >= 1
+    if name in UNDIVIDED:
+        assert "without feedback, as the test set cannot be divided: " in record["message"]
+        return
+    assert (record["feedback"], record["public_score_calls"]) == (0.5, 2), log
+    assert log.count('public score: {"submission": ') == 2, log
+    assert record["final"][-1] == "submission.csv"
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.slow) for name in OTHERS])

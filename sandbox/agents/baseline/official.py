@@ -1,7 +1,12 @@
-"""The competition's metric on training rows that were held out, from `score.sh`, where the run has it."""
+"""Scores that a run may offer.
+
+`score.sh` computes the competition's metric on training rows that were held out, and `public_score.sh` says whether a
+submission is better than the ones before on public test rows.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from collections.abc import Callable
@@ -49,3 +54,15 @@ def scorer(asked: question.Question) -> Score | None:
         return sign * float(answer.stdout)
 
     return score
+
+
+def ask_and_choose() -> None:
+    """Ask whether the submission is the best so far on public test rows; if so, it is chosen beside the last one."""
+    script, folder = os.environ.get("PUBLIC_SCORE_SCRIPT"), Path(os.environ["SUBMISSION_DIR"])
+    if script is None:
+        return
+    command = ["sh", script, str(folder / "submission.csv")]
+    answer = subprocess.run(command, capture_output=True, text=True, check=False)
+    print(f"public score: {(answer.stdout or answer.stderr).strip()[:300]}")
+    if answer.returncode == 0 and (told := json.loads(answer.stdout))["improved"]:
+        (folder / "final.txt").write_text(f"{told['submission']}\nsubmission.csv\n")

@@ -4,7 +4,7 @@ It is written once, when the run is recorded. The record then contains the hash 
 seal). Without the key, nobody can change a file, the record or the ledger later and make them agree.
 
 The lines are JSON in canonical form: one of kind `run` with the record without its seal, then one for each validation,
-each call of the scorer, each call of a model (`gateway`) and each `file`.
+each call of the scorer, each request for a public score, each call of a model (`gateway`) and each `file`.
 """
 
 from __future__ import annotations
@@ -16,13 +16,18 @@ from typing import Any
 
 from common.jsonlines import parse
 from storage.runs.evidence.signatures import Problem, canonical, sign
-from storage.runs.files import EVIDENCE, REQUESTS, RUN, SCORINGS, VALIDATIONS
+from storage.runs.files import EVIDENCE, PUBLIC_SCORE_CALLS, REQUESTS, RUN, SCORINGS, VALIDATIONS
 from storage.runs.folders import RunFolder
 from storage.runs.records import RunRecord
 
 SEAL = ("ledger_head", "ledger_entries", "ledger_signature")
 """Fields of the run's record about its ledger. The ledger contains all other fields."""
-JOURNALS = {"validation": VALIDATIONS, "scorer": SCORINGS, "gateway": REQUESTS}
+JOURNALS = {
+    "validation": VALIDATIONS,
+    "scorer": SCORINGS,
+    "public_score": PUBLIC_SCORE_CALLS,
+    "gateway": REQUESTS,
+}
 """The log of each service, by the kind of the ledger's lines about its calls."""
 
 

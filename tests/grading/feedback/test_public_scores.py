@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from grading.feedback.public_scores import FILES, Answer, PublicScores
+from grading.feedback import public_scores
+from grading.feedback.public_scores import FILES, JOURNAL, Answer, PublicPart, PublicScores, begin_anew, kept, take_over
 from grading.workers import GradingPool
 from grading.workers.parts import public_units
 from tests.prepared import PreparedCompetitions
@@ -31,8 +33,8 @@ class Run:
         self.public = public_units(self.sample["id"].astype(str).tolist(), NAME)
         self.restart()
 
-    def restart(self) -> None:
-        self.scores = PublicScores(self.pool, self.folder, 0.3, "id")
+    def restart(self, calls_per_day: int = 100) -> None:
+        self.scores = PublicScores(self.pool, self.folder, PublicPart(0.3, "id", calls_per_day))
 
     def answer(self, table: pd.DataFrame) -> Answer:
         table.to_csv(self.file, index=False)
@@ -56,13 +58,13 @@ def test_improvements_are_told_and_nothing_else(run: Run) -> None:
     first, better = run.answer(run.predictions(1, 0.1)), run.answer(run.predictions(1, 0.5))
     assert (first.improved, better.improved) == (True, True)
     assert (better.best or 0) > (first.best or 0)
-    assert run.answer(run.predictions(1, 0.1)) == Answer("valid", None, better.best, improved=False)
+    assert run.answer(run.predictions(1, 0.1)) == Answer("valid", None, 3, better.best, improved=False, calls_left=97)
 
 
 def test_a_restart_continues(run: Run) -> None:
     best = run.answer(run.predictions(1, 0.5)).best
     run.restart()
-    assert run.answer(run.predictions(2)) == Answer("valid", None, best, improved=False)
+    assert run.answer(run.predictions(2)) == Answer("valid", None, 2, best, improved=False, calls_left=98)
     assert sorted(path.name for path in (run.folder / FILES).iterdir()) == ["1.csv", "2.csv"]
 
 
@@ -106,3 +108,95 @@ def test_cells_without_a_number_are_answered_without_a_score(run: Run, value: st
 
 def test_a_file_without_variation_tells_nothing_of_the_labels(run: Run) -> None:
     assert run.answer(run.sample.assign(**{run.target: 0.5})).best == 0.5
+
+
+class Time:
+    """A clock that is set by hand."""
+
+    def __init__(self) -> None:
+        self.now = datetime(2026, 1, 1, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        return self.now
+
+
+@pytest.fixture
+def time(monkeypatch: pytest.MonkeyPatch) -> Time:
+    made = Time()
+    monkeypatch.setattr(public_scores, "_now", made)
+    return made
+
+
+def test_calls_of_a_day(run: Run, time: Time) -> None:
+    """They are counted over the last 24 hours, also by a process that was restarted or whose clock is set back."""
+    run.restart(2)
+    table = run.predictions(1)
+    assert [run.answer(table).calls_left for _ in range(2)] == [1, 0]
+    run.restart(2)
+    refused = run.answer(table)
+    assert (refused.outcome, refused.submission, refused.calls_left) == ("refused", None, 0)
+    assert refused.message == "all 2 public scores of the last 24 hours are used up; try again in 24 hours"
+    time.now -= timedelta(days=3)
+    assert run.answer(table).outcome == "refused"
+    time.now += timedelta(days=4)
+    assert (run.answer(table).submission, len(list((run.folder / FILES).iterdir()))) == (3, 3)
+
+
+def test_invalid_files_are_not_counted_and_not_kept(run: Run) -> None:
+    run.restart(1)
+    for table in (run.predictions(1)[:-1], run.predictions(1)[["id"]]):
+        answer = run.answer(table)
+        assert (answer.outcome, answer.submission, answer.calls_left) == ("invalid", None, 1)
+    assert kept(run.folder) == {}
+    assert not list((run.folder / FILES).iterdir())
+
+
+def test_a_valid_file_without_a_score_is_counted(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether there is a score may depend on labels: who could ask as often as they like would learn them."""
+    monkeypatch.setattr(run.pool, "parts", lambda *_: (run.pool.grade(run.file), None))
+    answer = run.answer(run.predictions(1))
+    assert answer == Answer("valid", "it has no public score", 1, None, improved=False, calls_left=99)
+    run.restart()
+    assert run.answer(run.predictions(1)).submission == 2
+
+
+def test_files_that_fill_the_disk(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(public_scores, "KEPT_BYTES", 100)
+    assert run.answer(run.predictions(1)).outcome == "valid"
+    assert run.answer(run.predictions(1)).message == "the files with public scores have more than 100 bytes"
+
+
+def test_a_link_in_place_of_the_file(run: Run, tmp_path: Path) -> None:
+    """As a process of services that an agent took over could leave it."""
+    link = tmp_path / "link.csv"
+    link.symlink_to(run.pool.prepared / run.pool.competition.facts.files.gold_submission)
+    with pytest.raises(OSError, match="symbolic link"):
+        run.scores.answer(link)
+    assert not list((run.folder / FILES).iterdir())
+
+
+def test_a_run_that_is_started_from_scratch_begins_anew(run: Run) -> None:
+    run.answer(run.predictions(1, 0.9))
+    begin_anew(run.folder)
+    run.restart(1)
+    answer = run.answer(run.predictions(1))
+    assert (answer.submission, answer.improved, answer.calls_left) == (1, True, 0)
+
+
+def test_a_run_that_continues_elsewhere_goes_on(run: Run, tmp_path: Path) -> None:
+    first, second = (run.answer(run.predictions(seed, 0.1 + 0.4 * seed)) for seed in range(2))
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    take_over(elsewhere, run.folder)
+    there = PublicScores(run.pool, elsewhere, PublicPart(0.3, "id", 3))
+    answer = there.answer(run.file)
+    assert answer == Answer("valid", None, 3, second.best, improved=False, calls_left=0)
+    assert second.best != first.best
+    assert sorted(kept(elsewhere)) == [JOURNAL, *(f"{FILES}/{number}.csv" for number in (1, 2, 3))]
+    run.answer(run.predictions(7))  # here, before this process notices that it has lost the run
+    take_over(run.folder, elsewhere)
+    assert {name: path.read_bytes() for name, path in kept(run.folder).items() if name != JOURNAL} == {
+        name: path.read_bytes() for name, path in kept(elsewhere).items() if name != JOURNAL
+    }
+    run.restart(3)
+    assert run.answer(run.predictions(8)).outcome == "refused"
