@@ -15,7 +15,7 @@ from tests.grading.page.board import board
 
 TEXT = (ROOT / "docs" / "statistics.md").read_text("utf-8")
 _COLUMNS = {
-    "agent": re.compile(r"(tree-search · group-[01]-of-march|agent-with-a-rather-long-name)(, seed)?"),
+    "agent": re.compile(r"(tree-search · group-[01]-of-march|agent-with-a-rather-long-name · feedback)(, seed)?"),
     "split": re.compile(r"(Low|Medium|High|All)†?"),
     "seed": re.compile(r"\d+"),
     "k": re.compile(r"k = \d+"),
@@ -64,7 +64,7 @@ class Headings(HTMLParser):
 @pytest.fixture(scope="module")
 def found() -> dict[str, set[str]]:
     """The headings and columns of a page on which nothing is left out."""
-    results = board(3, 30, 2, requests=2)
+    results = board(3, 30, 2, requests=2, feedback=[2])
     # Two of the agents are one, with two time limits, for the figure of resources, and with obfuscated descriptions.
     tables: dict[str, Any] = {
         name: getattr(results, name).replace({"agent": {"plain-loop": "tree-search"}})
