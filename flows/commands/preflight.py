@@ -156,7 +156,7 @@ def _divided_test_sets(benchmark: Benchmark) -> None:
     if problems and request.feedback_required:
         raise UserError(not_divided(problems) + REMEDY)
     if problems:
-        click.echo(f"without feedback run {not_divided(problems)}", err=True)
+        click.echo(f"mlebench: some runs have no feedback, because {not_divided(problems)}", err=True)
 
 
 def _downloads(benchmark: Benchmark) -> None:

@@ -117,7 +117,7 @@ def public_part(request: RunRequest, store: Store, dataset: Dataset) -> scores.P
 
 
 REMEDY = (
-    ": leave these competitions out with --exclude, or run them without feedback by leaving out --feedback-required"
+    "; leave these competitions out with --exclude, or run them without feedback by leaving out --feedback-required"
 )
 
 
@@ -125,10 +125,10 @@ def not_divided(problems: dict[str, str]) -> str:
     """Which test sets cannot be divided, and why.
 
     >>> not_divided({"digits": "3 units are too few"})
-    'test sets that cannot be divided into a public and a private part: digits (3 units are too few)'
+    'test sets cannot be divided into a public and a private part: digits (3 units are too few)'
     """
     named = ", ".join(f"{name} ({problem})" for name, problem in problems.items())
-    return f"test sets that cannot be divided into a public and a private part: {named}"
+    return f"test sets cannot be divided into a public and a private part: {named}"
 
 
 def texts(competition_id: str, part: scores.PublicPart) -> backend.PublicScores:

@@ -38,6 +38,8 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (["run", "-l", "folder"], "--list folder cannot be read: Is a directory"),
         (["run", "-l", "binary"], "--list binary is not UTF-8 (line 1, byte 0xd7): save it as UTF-8"),
         (["run", "-l", "file"], "--list file is empty"),
+        (["run", "-c", "digits", "--feedback", "30"], "'30' is not a share between 0 and 1, such as 0.3"),
+        (["run", "-c", "digits", "--feedback-required"], "--feedback-required needs --feedback"),
         (["run", "-c", "../etc"], "unknown competition '../etc'"),
         (["run", "-c", "digits", "--agent", "./folder"], "it has no agent.yaml"),
         (["new", "mine", "--into", "/proc"], "/proc/mine cannot be created: "),

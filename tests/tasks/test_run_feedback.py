@@ -11,6 +11,7 @@ import pytest
 
 from common.errors import UserError
 from common.settings import get_settings
+from flows.cli import main
 from sandbox.docker.engine import connect
 from sandbox.isolation import PROCESSES, Isolation
 from storage.runs.evidence.verify import verify_run
@@ -154,7 +155,7 @@ def test_without_it_nothing_is_told_of_public_scores(attempt: Do, store: Store) 
 def test_where_the_test_set_cannot_be_divided(attempt: Do, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """The run has no feedback and its record says so, or it is refused."""
     monkeypatch.setattr(feedback, "division_of", lambda *_: feedback.Division(problem="3 units are too few"))
-    with pytest.raises(UserError, match=r"diabetes \(3 units are too few\): leave these competitions out"):
+    with pytest.raises(UserError, match=r"diabetes \(3 units are too few\); leave these competitions out"):
         attempt(feedback=0.3, feedback_required=True)
     record = attempt(feedback=0.3)
     assert record["message"] == "without feedback, as the test set cannot be divided: 3 units are too few"
@@ -196,3 +197,16 @@ def test_it_works_in_containers_without_a_network(attempt: Do, store: Store, bas
     check_what_was_said(store, "/home")
     told = left(store, "help") + left(store, "instructions") + left(store, "environment") + left(store, "said")
     assert "diabetes" not in told.lower()
+
+
+def test_the_command_names_test_sets_that_cannot_be_divided(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Before anything starts; with --feedback-required it is refused in one line."""
+    monkeypatch.setenv("MLEBENCH_SCRATCH", str(tmp_path / "scratch"))
+    command = ["run", "-c", "diabetes", "--agent", "dummy", "--store", store.root, "--feedback", "0.01"]
+    why = "test sets cannot be divided into a public and a private part: diabetes (a part has only 1 unit of 133)"
+    assert main([*command, "--feedback-required"]) == 1
+    assert capfd.readouterr().err.startswith(f"mlebench: {why}; leave these competitions out with --exclude, or run")
+    assert main([*command, "--dry-run"]) == 0
+    assert f"mlebench: some runs have no feedback, because {why}\n" in capfd.readouterr().err
