@@ -1,0 +1,87 @@
+"""What commands do with the grade of a run with feedback: it is that of the private part, and marked as such."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from storage.tables import read_table
+from tests.feedback_runs import FeedbackRun
+from tests.flows.graded import dataset, mlebench
+from tests.stores import Store
+
+__all__ = ["dataset"]
+
+
+@pytest.fixture
+def run(store: Store, dataset: Path) -> FeedbackRun:
+    made = FeedbackRun(store, dataset)
+    made.finish(final=["3", "2"])
+    assert mlebench("regrade", "g", store=store) == 0
+    return made
+
+
+def test_regrade_and_listings_mark_the_score(run: FeedbackRun, capsys: pytest.CaptureFixture[str]) -> None:
+    url = f"{run.source}/grade.json"
+    run.store.write_json(url, {**run.store.read_json(url), "score": 4.0})
+    assert mlebench("regrade", "g", store=run.store) == 0
+    assert "diabetes seed 0: 4 (private) gold -> 5 (private) gold" in capsys.readouterr().out
+    for command in (("ls", "g"), ("show", "g/diabetes/0")):
+        assert mlebench(*command, store=run.store) == 0
+        assert "5 (private)" in capsys.readouterr().out
+    assert mlebench("ls", "g", "--json", store=run.store) == 0
+    (row,) = json.loads(capsys.readouterr().out)
+    assert (row["score"], row["feedback"]) == (5.0, 0.3)
+
+
+def test_tables_and_the_published_report_say_it(run: FeedbackRun) -> None:
+    (grade,) = read_table(run.store, "grades").to_dict("records")
+    assert (grade["score"], grade["public_score"], grade["feedback"]) == (5.0, 7.0, 0.3)
+    files = read_table(run.store, "snapshots").to_dict("records")
+    assert [(each["submission"], each["chosen"]) for each in files] == [(1, False), (2, True), (3, True)]
+    assert read_table(run.store, "aggregates/over_time").empty, "they need not have been the submission"
+    summary = json.loads(run.store.local("reports", "g", "summary.json").read_text())
+    assert summary["competition_reports"][0]["feedback"] == 0.3
+
+
+def test_a_copy_in_another_edition_is_graded_by_its_private_part(run: FeedbackRun) -> None:
+    """Both editions of diabetes have the same test set, and so the same parts."""
+    assert mlebench("regrade", "g", "--edition", "v2", "--as", "again", store=run.store) == 0
+    (grade,) = read_table(run.store, "grades", ["again"]).to_dict("records")
+    assert (grade["score"], grade["public_score"], grade["edition"]) == (5.0, 7.0, "v2")
+    assert grade["submission_path"].endswith("runs/g/diabetes/0/public_scores/2.csv")
+
+
+def test_an_imported_report_keeps_the_mark(run: FeedbackRun) -> None:
+    report = run.store.local("reports", "g", "summary.json")
+    assert mlebench("import-report", report, "--group", "imported", store=run.store) == 0
+    (grade,) = read_table(run.store, "grades", ["imported"]).to_dict("records")
+    assert (grade["score"], grade["feedback"]) == (5.0, 0.3)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "says"),
+    [("score", 4.0, "grade: score is 4.0, graded again it is 5.0"), ("feedback", 0.2, "graded again it is 0.3")],
+)
+def test_verify_grades_by_the_private_part_again(
+    run: FeedbackRun, capsys: pytest.CaptureFixture[str], name: str, value: float, says: str
+) -> None:
+    mlebench("verify", "g", "--regrade", store=run.store)
+    assert "graded again" not in capsys.readouterr().out
+    url = f"{run.source}/grade.json"
+    run.store.write_json(url, {**run.store.read_json(url), name: value})
+    mlebench("verify", "g", "--regrade", store=run.store)
+    assert says in capsys.readouterr().out
+
+
+def test_what_does_not_know_the_parts_says_so(
+    run: FeedbackRun, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    export = ("export", "--format", "submissions", "g", "--output", tmp_path / "lines.jsonl")
+    assert mlebench(*export, store=run.store) == 0
+    assert "note: 1 run had feedback, whose scores leave the public rows out" in capsys.readouterr().out
+    mlebench("examine", "g", "--only", "split-noise", store=run.store)
+    (row,) = read_table(run.store, "split_noise").to_dict("records")
+    assert row["message"] == "the run had feedback, and its score is that on the private part alone"
