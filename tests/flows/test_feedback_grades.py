@@ -32,7 +32,7 @@ def test_regrade_and_listings_mark_the_score(run: FeedbackRun, capsys: pytest.Ca
         assert mlebench(*command, store=run.store) == 0
         assert "5 (private)" in capsys.readouterr().out
     assert mlebench("ls", "g", "--json", store=run.store) == 0
-    (row,) = json.loads(capsys.readouterr().out)
+    row = json.loads(capsys.readouterr().out)
     assert (row["score"], row["feedback"]) == (5.0, 0.3)
 
 
