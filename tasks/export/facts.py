@@ -142,15 +142,7 @@ def _network(run: RunRecord) -> str | None:
 
 
 def _feedback(runs: list[RunRecord]) -> Record:
-    """None, if containers kept the agent from the answers: what they reach says only whether a submission is valid.
-
-    Public scores are feedback in any case.
-    """
-    if told := [run for run in runs if run.feedback is not None]:
-        shares = " or ".join(f"{100 * share:g} %" for share in sorted({run.feedback or 0.0 for run in told}))
-        calls = counted(sum(run.public_score_calls or 0 for run in told), "request")
-        text = f"public scores on {shares} of the test units in {counted(len(told), 'run')} ({calls}); the scores of "
-        return Record(f"{text}these runs are those on the other units", answer=True)
+    """None, if containers kept the agent from the answers: what they reach says only whether a submission is valid."""
     closed = [run for run in runs if run.backend == "docker" and run.network in ("none", "gateway")]
     if not runs or len(closed) < len(runs):
         open_runs = counted(len(runs) - len(closed), "run")

@@ -67,14 +67,6 @@ def test_what_the_records_do_not_say_is_asked_for(
     assert "time limit: 10 min (published: 24 h)" in text
 
 
-def test_public_scores_are_feedback_from_the_test_set(asked: Store, tmp_path: Path) -> None:
-    recorded(asked, feedback=0.3, feedback_id="id", public_score_calls=4)
-    text = submission(asked, tmp_path)
-    expected = "public scores on 30 % of the test units in 3 runs (12 requests); the scores of these runs are those on"
-    assert expected in text
-    assert "ASK: feedback" not in text
-
-
 def test_facts_are_stated_beside_the_records(asked: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     recorded(asked, backend="docker", validation_calls=2)
     who = {"run_id": f"{GROUP}-diabetes-0", "competition_id": "diabetes", "seed": 0, "agent": "mine"}
