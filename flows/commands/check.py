@@ -42,6 +42,12 @@ if TYPE_CHECKING:
 @click.option(
     "--params", metavar="JSON", help="Parameters of prepare.py, for a download that is smaller than the original."
 )
+@click.option(
+    "--variants",
+    is_flag=True,
+    help="Check a small variant (`mlebench prepare --rows`) of the prepared dataset instead. A competition that has "
+    "none is no failure.",
+)
 @EDITION.named("edition", default="v1")
 @takes_json
 def command(
@@ -51,12 +57,14 @@ def command(
     raw_dir: Path | None,
     prepared: Path | None,
     params: str | None,
+    variants: bool,
     edition: Edition,
 ) -> int:
     """Self-test competitions: prepare each twice in a temporary directory, then grade many kinds of submissions.
 
     Checks facts and description, the sample submission and the perfect one, shuffled rows, the absence of private data
-    and of answers in public files, and about 200 careless or malicious submissions. Exit code 1 if a check fails.
+    and of answers in public files, and about 200 careless or malicious submissions. With
+    --variants, a small variant of each is derived and checked instead. Exit code 1 if a check fails.
     """
     selected_ids = selection.with_ids(ids).ids()
     if (raw or prepared or params) and len(selected_ids) != 1:
@@ -66,6 +74,7 @@ def command(
         name: raw or (None if prepared else _download(registry.get(name), raw_dir, edition)) for name in selected_ids
     }
     from grading.competition_checks.run import check_download, check_prepared
+    from grading.competition_checks.variants import check_variant
     from storage.datasets import prepare
 
     failed = 0
@@ -73,7 +82,12 @@ def command(
         competition = registry.get(name)
         say(f"{name} ({edition})")
         with tempfile.TemporaryDirectory(prefix="mlebench-check-") as folder:
-            if prepared:
+            if variants:
+                whole = prepared or Path(folder) / "prepared"
+                if not prepared:
+                    prepare(name, _raw_of(competition, downloads[name], Path(folder)), whole, edition, overrides)
+                results = check_variant(competition, whole, Path(folder) / "variant", edition, prepare)
+            elif prepared:
                 results = check_prepared(competition, prepared, edition)
             else:
                 results = check_download(competition, downloads[name], Path(folder), edition, prepare, overrides)
@@ -81,6 +95,14 @@ def command(
         failed += any(verdicts)
     say(f"{len(selected_ids) - failed} of {counted(len(selected_ids), 'competition')} passed")
     return 1 if failed else 0
+
+
+def _raw_of(competition: Competition, raw: Path | None, scratch: Path) -> Path:
+    """The download; of a bundled competition one in `scratch`."""
+    if raw is None:
+        raw = scratch / f"{competition.id}.zip"
+        raw.write_bytes(competition.bundle())
+    return raw
 
 
 def _show(competition_id: str, result: Result) -> bool:

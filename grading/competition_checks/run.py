@@ -70,7 +70,7 @@ def check_download(
     if raw is None:
         raw = scratch / f"{competition.id}.zip"
         bundled = raw
-        result = _result_of("bundle", "bundle.py makes the download", lambda: _write(bundled, competition.bundle()))
+        result = result_of("bundle", "bundle.py makes the download", lambda: _write(bundled, competition.bundle()))
         yield result
         if result.problems:
             yield from _skipped("prepare", "repeat", *CHECKS)
@@ -85,12 +85,12 @@ def check_download(
         prepare("again")
         return _differences(*manifests)
 
-    result = _result_of("prepare", "prepare.py prepares the download", lambda: prepare("prepared"))
+    result = result_of("prepare", "prepare.py prepares the download", lambda: prepare("prepared"))
     yield result
     if result.problems:
         yield from _skipped("repeat", *CHECKS)
         return
-    yield _result_of("repeat", "A second preparation gives the same files.", repeat)
+    yield result_of("repeat", "A second preparation gives the same files.", repeat)
     yield from check_prepared(competition, scratch / "prepared", edition)
 
 
@@ -105,13 +105,13 @@ def check_prepared(competition: Competition, prepared: Path, edition: Edition) -
         yield Result("format", "Folders in the published format promise less.", "noted", _FORMAT)
     for name, check in CHECKS.items():
         about = _FORMAT_ABOUT.get(name) if competition.published_format else None
-        result = _result_of(name, about or _first_line(check), lambda check=check: check(subject), subject.raised)  # type: ignore[misc]
+        result = result_of(name, about or _first_line(check), lambda check=check: check(subject), subject.raised)  # type: ignore[misc]
         if competition.published_format and name in _NOT_PROMISED and result.verdict == "failed":
             result = replace(result, verdict="noted")
         yield result
 
 
-def _result_of(name: str, about: str, check: Callable[[], list[str]], raised: set[str] | None = None) -> Result:
+def result_of(name: str, about: str, check: Callable[[], list[str]], raised: set[str] | None = None) -> Result:
     """The result of a check. An exception at one of the places in `raised` was shown before; other ones are added."""
     raised = set() if raised is None else raised
     try:

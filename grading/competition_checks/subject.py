@@ -100,10 +100,15 @@ class Subject:
         names = [files.gold_columns.get(name, name) for name in columns]
         if set(header) == set(columns) or not set(names) <= set(header):
             return paths[0]
-        path = Path(self._scratch.name) / "gold_submission.csv"
+        path = Path(self.scratch) / "gold_submission.csv"
         gold = pd.read_csv(paths[0], usecols=names, dtype=str, keep_default_na=False)[names]
         gold.set_axis(columns, axis=1).to_csv(path, index=False)
         return path
+
+    @property
+    def scratch(self) -> str:
+        """A directory for files of checks, which is removed with the subject."""
+        return self._scratch.name
 
     @cached_property
     def _scratch(self) -> tempfile.TemporaryDirectory[str]:
