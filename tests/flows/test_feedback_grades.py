@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from common.settings import get_settings
 from storage.tables import read_table
 from tests.feedback_runs import FeedbackRun
 from tests.flows.graded import dataset, mlebench
-from tests.stores import Store
+from tests.stores import Store, put_dataset
+from tests.tasks.test_run_feedback import AGENT
 
 __all__ = ["dataset"]
 
@@ -85,3 +87,33 @@ def test_what_does_not_know_the_parts_says_so(
     mlebench("examine", "g", "--only", "split-noise", store=run.store)
     (row,) = read_table(run.store, "split_noise").to_dict("records")
     assert row["message"] == "the run had feedback, and its score is that on the private part alone"
+
+
+def test_from_the_command_to_the_grade(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The agent chooses its second file, the sample submission, and `submission.csv`, which is the same."""
+    agent = tmp_path / "agents" / "asking"
+    agent.mkdir(parents=True)
+    (agent / "agent.yaml").write_text("description: Asks.\ntrusted: true\nlimits: {time_limit_seconds: 300}\n")
+    (agent / "start.sh").write_text(AGENT)
+    monkeypatch.setenv("MLEBENCH_AGENT_DIRS", json.dumps([str(agent.parent)]))
+    monkeypatch.setenv("MLEBENCH_SCRATCH", str(tmp_path / "scratch"))
+    get_settings.cache_clear()
+    put_dataset(store, "diabetes")
+    arguments = ("run", "-c", "diabetes", "--agent", "asking", "--run-group", "g", "--feedback", "0.3")
+    assert mlebench(*arguments, store=store) == 0
+    (grade,) = read_table(store, "grades").to_dict("records")
+    assert (grade["outcome"], grade["feedback"]) == ("valid", 0.3)
+    both = 0.3 * grade["public_score"] ** 2 + 0.7 * grade["score"] ** 2
+    assert both == pytest.approx(grade["score_with_public_rows"] ** 2, rel=0.01), "the metric is a root mean square"
+    files = read_table(store, "snapshots").sort_values("submission")
+    files = files[files["submission"].notna()]
+    assert files["chosen"].tolist() == [False, True, False]
+    assert files["score"].tolist()[1] == grade["score"] < files["score"].tolist()[0]
+    journal = store.local("runs", "g", "diabetes", 0, "public_scores.jsonl").read_text().splitlines()
+    assert files["told"].tolist() == [json.loads(line)["told"] for line in journal]
+    assert files["public_score"].tolist() == pytest.approx([json.loads(line)["score"] for line in journal], abs=1e-5)
+    capsys.readouterr()
+    assert mlebench("verify", "g", "--regrade", store=store) == 0
+    assert "1 of 1 runs verified" in capsys.readouterr().out
