@@ -91,6 +91,32 @@ class TestScores:
         assert parts_of(odd, answers).id == "place"
         assert parts_of(odd, answers, id="id") == parts_of(ordinary, answers)
 
+    @pytest.mark.parametrize("options", [{}, {"id": "id"}])
+    def test_ids_are_numbers_by_value(self, options: dict[str, Any]) -> None:
+        """pandas writes 1.0 for 1 after a merge that missed a row. Graders accept that."""
+        merged = RIGHT.assign(id=RIGHT["id"].astype(float), value=RIGHT["value"] + 1)
+        found = parts_of(merged, **options)
+        assert found.private is not None
+        assert found == parts_of(merged.assign(id=RIGHT["id"]), **options)
+
+    def test_ids_that_match_in_another_way_are_never_cut_wrongly(self) -> None:
+        def lenient(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
+            return mean_error(submission.assign(id=submission["id"].astype(int)), answers)
+
+        odd = RIGHT.assign(id="0" + RIGHT["id"].astype(str))
+        facts: Any = SimpleNamespace(id="x", resampling=None)
+        found = score_parts(lenient, (odd, ANSWERS), facts, whole=0.0, id="id")
+        assert found == Parts(message="100 of 100 ids of the answers are not in column `id` of the submission")
+
+    def test_rows_may_be_left_out_where_the_grader_allows_it(self) -> None:
+        def lenient(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
+            return mean_error(submission, answers[answers["id"].isin(submission["id"])].reset_index(drop=True))
+
+        facts: Any = SimpleNamespace(id="x", resampling=None)
+        found = score_parts(lenient, (RIGHT.iloc[1:], ANSWERS), facts, whole=0.0, id="id")
+        assert found.public is not None
+        assert found.private is not None
+
     @pytest.mark.parametrize(
         ("submission", "answers", "how", "says"),
         [
