@@ -64,7 +64,7 @@ def grade_submission(
     competition = registry.get(run.competition_id)
     thresholds = chosen_thresholds(store, competition.facts, leaderboard)
     dataset = dataset_for(store, run, edition)
-    key = grade_key(run.key, dataset, thresholds)
+    key = grade_key(run.key, dataset, thresholds, has_feedback=run.feedback is not None)
     with (
         local_copy(store, dataset, "private", local_cache()) as prepared,
         tempfile.TemporaryDirectory(prefix="mlebench-grade-") as folder,

@@ -28,7 +28,11 @@ from storage.runs.folders import RunFolder, folders
 from storage.runs.records import GradeRecord, RunRecord
 from storage.sources.kaggle.leaderboard import read_leaderboard
 from storage.store import Store
+from tasks.wiring.context import open_store
 from tasks.wiring.requests import Attempt, GradeRequest, run_name
+
+_PRIVATE_PART = ("grading.feedback.private_part", "grading.workers.parts")
+"""The code that divides a test set and grades the private part."""
 
 
 def grade_request(attempt: Attempt) -> GradeRequest:
@@ -41,8 +45,18 @@ def grade_request(attempt: Attempt) -> GradeRequest:
         competition_id=attempt.competition_id,
         seed=attempt.seed,
         edition=request.edition,
-        key=grade_key(attempt.key, attempt.dataset, Thresholds.of(facts)),
+        key=grade_key(attempt.key, attempt.dataset, Thresholds.of(facts), has_feedback=_has_feedback(attempt)),
     )
+
+
+def _has_feedback(attempt: Attempt) -> bool:
+    """Whether the run has feedback. One whose test set cannot be divided has none, although it was requested."""
+    request = attempt.request
+    if request.feedback is None:
+        return False
+    folder = RunFolder(open_store(request.store), request.run_group, attempt.competition_id, attempt.seed)
+    run = folder.read_run()
+    return run is None or run.feedback is not None
 
 
 def grade_requests(store: Store, run_group: str, leaderboard: Leaderboard) -> Iterator[GradeRequest | Ungradable]:
@@ -57,7 +71,8 @@ def grade_requests(store: Store, run_group: str, leaderboard: Leaderboard) -> It
             if isinstance(run, Exception):
                 raise run
             thresholds = chosen_thresholds(store, registry.get(name).facts, leaderboard)
-            key = grade_key(run.key, dataset_for(store, run, run.edition), thresholds)
+            dataset = dataset_for(store, run, run.edition)
+            key = grade_key(run.key, dataset, thresholds, has_feedback=run.feedback is not None)
         except Exception as error:  # a damaged record, a broken competition: only this run fails
             yield Ungradable(run_name(name, seed), explain(error))
             continue
@@ -87,10 +102,11 @@ class Ungradable:
     reason: str
 
 
-def grade_key(run_key: str, dataset: Dataset, thresholds: Thresholds) -> str:
+def grade_key(run_key: str, dataset: Dataset, thresholds: Thresholds, *, has_feedback: bool = False) -> str:
     """The content key of a grade: the run, the dataset with the answers, all code that counts, the thresholds.
 
-    The key of a run contains the share of public test units.
+    The key of a run contains the share of public test units. With feedback, the code that grades the private part
+    counts, too.
     """
     competition = registry.get(dataset.competition_id)
     return content_key(
@@ -99,15 +115,15 @@ def grade_key(run_key: str, dataset: Dataset, thresholds: Thresholds) -> str:
         dataset.edition,
         dataset.key,
         competition.grader_fingerprint(dataset.edition),
-        _code_of_reports(),
+        _code("report", "grading.report"),
         asdict(thresholds),
+        *([_code("private part", *_PRIVATE_PART)] if has_feedback else []),
     )
 
 
-def _code_of_reports() -> str:
-    """The fingerprint of the code that makes a report with medals from a score."""
-    imported_code = closure(module_file("grading.report"))
-    return digest("report", {shown(path): path for path in imported_code.files})
+def _code(label: str, *modules: str) -> str:
+    """The fingerprint of these modules and of what they import."""
+    return digest(label, {shown(path): path for name in modules for path in closure(module_file(name)).files})
 
 
 def dataset_for(store: Store, run: RunRecord, edition: Edition) -> Dataset:

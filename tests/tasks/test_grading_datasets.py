@@ -73,10 +73,13 @@ def request_of(store: Store, group: str = "g") -> GradeRequest:
     return request
 
 
-def keys_of_grades(store: Store) -> dict[Edition, str]:
+def keys_of_grades(store: Store, *, has_feedback: bool = False) -> dict[Edition, str]:
     """The keys of the grades that a run would have in each edition."""
     thresholds = Thresholds(gold=1, silver=2, bronze=3, median=4, teams=9, lower_is_better=True)
-    return {edition: grade_key("a run", Dataset(edition, "own", "one"), thresholds) for edition in EDITIONS}
+    return {
+        edition: grade_key("a run", Dataset(edition, "own", "one"), thresholds, has_feedback=has_feedback)
+        for edition in EDITIONS
+    }
 
 
 class TestTheDataset:
@@ -205,21 +208,26 @@ def test_another_edition_with_the_same_files_is_graded_with_the_same_dataset(own
     assert (grade.edition, grade.dataset_key) == ("v2", "one")
 
 
+def mend(monkeypatch: pytest.MonkeyPatch, file: str) -> None:
+    """Change the digest of the files whose paths end so."""
+    read = fingerprints.source
+
+    def mended(path: Path) -> fingerprints.Source:
+        found = read(path)
+        changed = path.as_posix().endswith(file)
+        return fingerprints.Source(found.digest[::-1], found.imports, found.text) if changed else found
+
+    monkeypatch.setattr(fingerprints, "source", mended)
+
+
 class TestGradeKeys:
     def test_a_mended_shared_metric_grades_again_and_prepares_nothing(
         self, own: Path, store: Store, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         run(store)
         assert finished_grade(store, request_of(store)) is not None
-        prepare, read = registry.get("own").fingerprint("prepare"), fingerprints.source
-
-        def mended(path: Path) -> fingerprints.Source:
-            found = read(path)
-            if path.parts[-2:] == ("metrics", "regression.py"):
-                return fingerprints.Source(found.digest[::-1], found.imports, found.text)
-            return found
-
-        monkeypatch.setattr(fingerprints, "source", mended)
+        prepare = registry.get("own").fingerprint("prepare")
+        mend(monkeypatch, "/metrics/regression.py")
         assert finished_grade(store, request_of(store)) is None, "it has to be graded again"
         assert registry.get("own").fingerprint("prepare") == prepare
         grade_run(request_of(store))
@@ -237,16 +245,33 @@ class TestGradeKeys:
     def test_mended_code_between_submission_and_medal_grades_again(
         self, own: Path, store: Store, monkeypatch: pytest.MonkeyPatch, module: str, again: set[Edition]
     ) -> None:
-        before, read = keys_of_grades(store), fingerprints.source
-
-        def mended(path: Path) -> fingerprints.Source:
-            found = read(path)
-            changed = path.as_posix().endswith(f"/{module}")
-            return fingerprints.Source(found.digest[::-1], found.imports, found.text) if changed else found
-
-        monkeypatch.setattr(fingerprints, "source", mended)
+        before = keys_of_grades(store)
+        mend(monkeypatch, f"/{module}")
         after = keys_of_grades(store)
         assert {edition for edition in EDITIONS if after[edition] != before[edition]} == again
+
+    @pytest.mark.parametrize("module", ["workers/cutting.py", "workers/parts.py", "feedback/private_part.py"])
+    def test_mended_code_of_the_private_part_grades_again_with_feedback_alone(
+        self, own: Path, store: Store, monkeypatch: pytest.MonkeyPatch, module: str
+    ) -> None:
+        before = [keys_of_grades(store, has_feedback=each) for each in (False, True)]
+        mend(monkeypatch, f"/grading/{module}")
+        without, having = (keys_of_grades(store, has_feedback=each) for each in (False, True))
+        assert without == before[0]
+        assert not set(having.values()) & set(before[1].values())
+
+    def test_a_run_whose_test_set_was_not_divided_is_graded_once(
+        self, own: Path, store: Store, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        facts = own / "competition.yaml"
+        facts.write_text(facts.read_text() + "resampling: {unknown: nobody knows}\n")
+        registry.reread()
+        request = RunRequest(agent="copy", run_group="g", store=store.root, feedback=0.3)
+        (attempt,) = attempts_of(RunContext.of(request), "own")
+        run_agent(attempt)
+        grade_run(grade_request(attempt))
+        assert finished_grade(store, grade_request(attempt)) is not None
+        assert grade_request(attempt).key == request_of(store).key
 
     def test_a_stricter_policy_of_v2_is_applied_to_what_was_graded_before(self, own: Path, store: Store) -> None:
         folder = run(store)
