@@ -158,7 +158,7 @@ _GRADES = TableSchema(
         *scores(
             {
                 "public_score": "With feedback: score of the same file on these units, which do not count.",
-                "score_with_public_rows": "With feedback: its score on all rows. Not comparable with other scores.",
+                "score_with_public_rows": "With feedback: its score on all rows, also those with public scores.",
             }
         ),
         Column("created_at", "timestamp", "When the submission was graded."),

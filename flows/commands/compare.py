@@ -49,8 +49,9 @@ def command(a: str, b: str, everything: bool, storage: StoreOptions) -> None:
     standard error of their difference after ±. Two questions have intervals (95 %) and p-values of their own: would
     other runs of these competitions show the difference, and would competitions like these? p in brackets is corrected
     for the number of tests of the question (Holm). Percentile is the share of human teams that a run beats. Conditions
-    in which the groups differ are named. GROUP@EDITION selects the grades of one edition. The comparison is also
-    written to tables/comparisons, if the store can be written.
+    in which the groups differ are named. Where one group had feedback and the other had none, or on another share, runs
+    with feedback are compared by their scores on all test rows. GROUP@EDITION selects the grades of one edition. The
+    comparison is also written to tables/comparisons, if the store can be written.
     """
     from grading.statistics.compare import compare
     from storage.remote import describe_error
@@ -75,6 +76,11 @@ def command(a: str, b: str, everything: bool, storage: StoreOptions) -> None:
         return
     if different:
         click.echo(f"Conditions differ: {', '.join(map(_told, different, different.values()))}")
+    if unlike := comparison.on_all_rows:
+        click.echo(
+            f"Runs with feedback: scores and medals are those on all test rows, a part of which agents were told "
+            f"scores on, in {counted(len(unlike), 'competition')} where the other group is scored on other rows"
+        )
     click.echo(f"A: {a}  B: {b}")
     first = grades[0].drop_duplicates("competition_id")
     _show(comparison, a, b, everything, set(first.loc[first["is_lower_better"].eq(True), "competition_id"]))
@@ -110,7 +116,9 @@ def _range(counts: pd.Series[int]) -> str:
 
 
 def _tables(comparison: Comparison) -> dict[str, Any]:
-    return {name: getattr(comparison, name) for name in ("competitions", "differences", "only_a", "only_b")}
+    return {
+        name: getattr(comparison, name) for name in ("competitions", "differences", "only_a", "only_b", "on_all_rows")
+    }
 
 
 def _show(comparison: Comparison, a: str, b: str, everything: bool, lower_is_better: set[str]) -> None:

@@ -11,6 +11,7 @@ import pandas as pd
 
 from grading.statistics.counting import gives_shares, share_beaten
 from grading.statistics.differences import QUESTIONS, Outcomes, Paired, TTest, correct, paired
+from grading.statistics.same_rows import on_same_rows
 from grading.statistics.seeds import mean, standard_error
 from grading.statistics.series import RATES, by_split, latest_grades, split_order
 
@@ -40,12 +41,14 @@ class Comparison:
         `p_corrected` is corrected for all tests of the question in this table (Holm), `smallest` is the smallest true
         difference that the test would find in 80 % of repetitions. What cannot be known is NaN.
     only_a, only_b: competitions that only one side has. They are left out of both tables.
+    on_all_rows: competitions in which runs with feedback have their scores on all test rows; see `on_same_rows`.
     """
 
     competitions: pd.DataFrame
     differences: pd.DataFrame
     only_a: list[str]
     only_b: list[str]
+    on_all_rows: list[str]
 
 
 def compare(a: pd.DataFrame, b: pd.DataFrame, leaderboards: Mapping[str, Sequence[float]] | None = None) -> Comparison:
@@ -53,7 +56,9 @@ def compare(a: pd.DataFrame, b: pd.DataFrame, leaderboards: Mapping[str, Sequenc
 
     Failed gradings are ignored. `leaderboards` has points of the leaderboard by competition, for the human percentile.
     """
-    sides = [table[table["outcome"] != "failed"] for table in (latest_grades(a), latest_grades(b))]
+    first, second = (table[table["outcome"] != "failed"] for table in (latest_grades(a), latest_grades(b)))
+    first, second, on_all_rows = on_same_rows(first, second)
+    sides = [first, second]
     parts = [{str(name): part for name, part in side.groupby("competition_id")} for side in sides]
     both = sorted(parts[0].keys() & parts[1].keys())
     rows = [_row(name, parts[0][name], parts[1][name]) for name in both]
@@ -76,6 +81,7 @@ def compare(a: pd.DataFrame, b: pd.DataFrame, leaderboards: Mapping[str, Sequenc
         pd.DataFrame([row for key, each in found.items() for row in _rows(*key, each)], columns=_DIFFERENCE_COLUMNS),
         sorted(parts[0].keys() - parts[1].keys()),
         sorted(parts[1].keys() - parts[0].keys()),
+        on_all_rows,
     )
 
 

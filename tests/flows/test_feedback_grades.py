@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from common.settings import get_settings
+from storage.runs.folders import RunFolder
 from storage.tables import read_table
 from tests.feedback_runs import FeedbackRun
 from tests.flows.graded import dataset, mlebench
@@ -56,11 +57,31 @@ def test_a_copy_in_another_edition_is_graded_by_its_private_part(run: FeedbackRu
     assert grade["submission_path"].endswith("runs/g/diabetes/0/public_scores/2.csv")
 
 
+def test_equal_submissions_with_and_without_feedback_are_equal(
+    run: FeedbackRun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One is scored on all rows, the other on the private ones."""
+    plain = run.record.replace(run_group="plain", feedback=None, feedback_id=None)
+    folder = RunFolder(run.store, "plain", "diabetes", 0)
+    folder.write_run(plain)
+    run.store.write(f"{folder.url}/submission.csv", run.content(7, 5))
+    assert mlebench("regrade", "plain", store=run.store) == 0
+    assert mlebench("compare", "plain", "g", store=run.store) == 0
+    out = capsys.readouterr().out
+    assert "0 better, 0 worse, 0 mixed, 1 same" in out
+    assert "Runs with feedback: scores and medals are those on all test rows" in out
+    assert mlebench("compare", "g", "plain", "--json", store=run.store) == 0
+    found = json.loads(capsys.readouterr().out)
+    (row,) = found["competitions"]
+    assert (found["on_all_rows"], row["score_difference"]) == (["diabetes"], 0.0)
+
+
 def test_an_imported_report_keeps_the_mark(run: FeedbackRun) -> None:
     report = run.store.local("reports", "g", "summary.json")
     assert mlebench("import-report", report, "--group", "imported", store=run.store) == 0
     (grade,) = read_table(run.store, "grades", ["imported"]).to_dict("records")
     assert (grade["score"], grade["feedback"]) == (5.0, 0.3)
+    assert mlebench("compare", "g", "imported", store=run.store) == 0, "on the same rows"
 
 
 @pytest.mark.parametrize(
