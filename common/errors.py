@@ -35,6 +35,7 @@ it separately. For the other errors, `kind` says what a caller can do about them
             RunLost                       sandbox.errors
             UntrustedAgentRefused         sandbox.errors
         ModelError                        tasks.language_model
+        DivisionFailed                    tasks.wiring.feedback
         PartlyFailed                      flows.watching.outcome
 
 These are caught in the package that raises them, and do not reach a user:

@@ -37,7 +37,7 @@ from tasks.wiring.attempts import (
 from tasks.wiring.backends import backend, termination_reason
 from tasks.wiring.cancelling import RunSelection, require_not_cancelled, store_cancelled
 from tasks.wiring.context import RunContext, open_store
-from tasks.wiring.feedback import public_part, texts
+from tasks.wiring.feedback import note, public_part, texts
 from tasks.wiring.host import TRY_LABEL, allocated, slot_with_data
 from tasks.wiring.requests import Attempt
 from tasks.wiring.resuming import checkpoints_of, find_resumed
@@ -141,14 +141,15 @@ def _attempt(context: RunContext, attempt: Attempt, action: Action, waiting: Cal
         record = finished_run(store, attempt)  # another process may have made it meanwhile
         if record is not None:
             return str(record.status)
-        feedback = public_part(context.request, store, dataset)
-        public = None if isinstance(feedback, str) else feedback
         spec = _spec(context, attempt, limits, workdir, prepared / "public")
-        if public is not None:
-            spec = replace(spec, public_scores=texts(spec.competition_id, public))
         runner = backend(isolation, settings.allowed_hosts)
         checkpoints = Checkpoints(attempt_folder(store, attempt))
         resumed = find_resumed(attempt, spec, runner, checkpoints)
+        begun = workdir if resumed is not None or runner.find(spec) != "new" else None
+        feedback = public_part(context.request, store, dataset, begun)
+        public = None if isinstance(feedback, str) else feedback
+        if public is not None:
+            spec = replace(spec, public_scores=texts(spec.competition_id, public))
         with (
             allocated(runner, spec, waiting, running=action is _end) as allocation,
             run_services(runner, spec, store, dataset, settings, public) as services,
@@ -271,6 +272,7 @@ def _start(run: ActiveRun) -> tuple[RunHandle, int]:
     resumed_at = resumed.checkpoint.seconds if resumed else None
     if resumed is None:
         begin_anew(spec.workdir / RECORDS)  # before the agent asks
+        note(spec.workdir / RECORDS, run.feedback)
     number = tries.begin(spec.labels[TRY_LABEL], attempt.key, context.settings.host_name, resumed_at)
     try:
         handle = runner.start(resumed.rest_of(spec) if resumed else spec)

@@ -141,7 +141,7 @@ def _replaceable_runs(benchmark: Benchmark) -> None:
 
 def _divided_test_sets(benchmark: Benchmark) -> None:
     """Tell which competitions will have no feedback, or refuse them. Others than prepared ones are not known yet."""
-    from tasks.wiring.feedback import REMEDY, division_of, not_divided
+    from tasks.wiring.feedback import REMEDY, DivisionFailed, division_of, not_divided
 
     request, store = benchmark.context.request, benchmark.context.store
     if request.feedback is None:
@@ -150,7 +150,11 @@ def _divided_test_sets(benchmark: Benchmark) -> None:
     for name in benchmark.competition_ids:
         key = committed_key(store, Dataset(request.edition, name))
         if key is not None:
-            division = division_of(store, Dataset(request.edition, name, key), request.feedback)
+            try:
+                division = division_of(store, Dataset(request.edition, name, key), request.feedback)
+            except DivisionFailed as error:  # its runs try it again
+                click.echo(f"mlebench: {error}", err=True)
+                continue
             if division.problem is not None:
                 problems[name] = division.problem
     if problems and request.feedback_required:

@@ -24,6 +24,10 @@ Phase = Literal["reading", "truth", "predictions", "grading"]
 _FILES: dict[Phase, str] = {"reading": "the file", "truth": "TRUTH", "predictions": "PREDICTIONS"}
 TOO_EXPENSIVE = "too expensive to score"
 """Beginning of the message about a submission that cannot be scored within the limits."""
+_UNREADABLE = "cannot be read as a table within"
+_SERVER_ENDED = "grading failed: the process with the answers ended"
+_WORKER_ENDED = "grading failed: the grader's process ended by"
+_PARTS_TOO_SLOW, _PARTS_TOO_LARGE = "it takes too long", "it needs too much memory"
 
 
 @dataclass(frozen=True)
@@ -55,13 +59,13 @@ def missing(path: Path | None) -> Verdict:
 
 def too_large(bounds: Bounds, phase: Phase = "reading") -> Verdict:
     """The verdict on a file that cannot be read within a worker's memory limit."""
-    message = f"{_FILES[phase]} cannot be read as a table within {_size(bounds.memory_bytes)} of memory"
+    message = f"{_FILES[phase]} {_UNREADABLE} {_size(bounds.memory_bytes)} of memory"
     return Verdict("invalid", message=message)
 
 
 def too_slow(bounds: Bounds, phase: Phase = "reading") -> Verdict:
     """The verdict on a file that takes too long to read."""
-    message = f"{_FILES[phase]} cannot be read as a table within {bounds.read_seconds:g} seconds"
+    message = f"{_FILES[phase]} {_UNREADABLE} {bounds.read_seconds:g} seconds"
     return Verdict("invalid", message=message)
 
 
@@ -127,18 +131,39 @@ def worker_ended(phase: Phase, overdue: bool, status: int, bounds: Bounds) -> Ve
     if overdue or code == -signal.SIGXCPU:
         return out_of_time(bounds)
     cause = signal.Signals(-code).name if code < 0 else f"exit code {code}"
-    return Verdict("failed", message=f"grading failed: the grader's process ended by {cause}")
+    return Verdict("failed", message=f"{_WORKER_ENDED} {cause}")
 
 
 def further_ended(overdue: bool) -> str:
     """Why there are no scores on parts of the test set, if the worker ended while it computed them."""
-    return "it takes too long" if overdue else "it needs too much memory"
+    return _PARTS_TOO_SLOW if overdue else _PARTS_TOO_LARGE
 
 
 def server_ended(output: str) -> Verdict:
     """The verdict if the process with the answers ended repeatedly; `output` is the end of its output."""
-    message = "grading failed: the process with the answers ended"
-    return Verdict("failed", message=message, detail=output or message)
+    return Verdict("failed", message=_SERVER_ENDED, detail=output or _SERVER_ENDED)
+
+
+_OF_THE_MACHINE = (
+    TOO_EXPENSIVE,
+    _UNREADABLE,
+    _SERVER_ENDED,
+    _WORKER_ENDED,
+    _TOO_LITTLE_MEMORY,
+    _PARTS_TOO_SLOW,
+    _PARTS_TOO_LARGE,
+    "MemoryError",
+    "[Errno",
+)
+
+
+def of_the_machine(message: str | None) -> bool:
+    """Whether a message is about limits, or about a process that ended: it may be another one when it is tried again.
+
+    >>> of_the_machine("the file cannot be read as a table within 120 seconds"), of_the_machine("a column is missing")
+    (True, False)
+    """
+    return any(text in str(message) for text in _OF_THE_MACHINE)
 
 
 def _size(count: int) -> str:

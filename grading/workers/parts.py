@@ -37,6 +37,8 @@ class Part:
     score: float
     standard_error: float
     """Over choices of as many units; NaN where it is not known."""
+    out_of_time: bool = False
+    """It is not known because the time for it was over."""
 
 
 @dataclass(frozen=True)
@@ -115,15 +117,22 @@ def score_parts(
         if not math.isfinite(value):
             reasons.append(f"the {name} part cannot be scored: {reason}")
             continue
-        noise = _standard_error(score, cut, chosen, time.monotonic() + seconds / 2) if seconds else math.nan
-        found[name] = Part(value, noise)
+        noise, out_of_time = math.nan, False
+        if seconds:
+            noise, out_of_time = _standard_error(score, cut, chosen, time.monotonic() + seconds / 2)
+        found[name] = Part(value, noise, out_of_time)
     return Parts(found.get("public"), found.get("private"), cut.key, "; ".join(reasons) or None)
 
 
-def _standard_error(score: Callable[[Any, Any], float], cut: Cutter, part: NDArray[np.bool_], deadline: float) -> float:
-    """The delete-half jackknife of Shao and Wu 1989, as in `grading.statistics.split_noise`."""
+def _standard_error(
+    score: Callable[[Any, Any], float], cut: Cutter, part: NDArray[np.bool_], deadline: float
+) -> tuple[float, bool]:
+    """The delete-half jackknife of Shao and Wu 1989, as in `grading.statistics.split_noise`; NaN where it is not known.
+
+    Also returns whether it is not known because the deadline has passed.
+    """
     scores, refused, _ = draw_halves(score, cut, part, _DRAWS, deadline)
     if len(scores) < MIN_DRAWS or refused > len(scores):
-        return math.nan
+        return math.nan, len(scores) + refused < _DRAWS
     units = int(part.sum())
-    return statistics.stdev(scores) * math.sqrt((units // 2) / (units - units // 2))
+    return statistics.stdev(scores) * math.sqrt((units // 2) / (units - units // 2)), False

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import math
+import shutil
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -23,6 +24,7 @@ from common.settings import get_settings
 from competitions import registry
 from grading.feedback import public_scores as scores
 from grading.workers import GradingLimits, GradingPool
+from grading.workers.endings import of_the_machine
 from sandbox import backend
 from sandbox.services.run_services import RECORDS
 from sandbox.validation.checker import PublicScore
@@ -35,10 +37,17 @@ from tasks.wiring.requests import RunRequest
 
 READ_SECONDS, GRADE_SECONDS = 120.0, 1200.0
 """Time for reading a file, and for everything that is scored of it."""
-_NO_SCORE = "neither its sample submission nor its answers can be scored"
+CONDITION = "feedback.json"
+"""The public part of a run, or why it has none, in its folder for records: it is fixed when the run starts."""
 _dividing = threading.Lock()
 """Runs of a competition that begin at the same time in this process find it out one after the other."""
 _logger = logging.getLogger(__name__)
+
+
+class DivisionFailed(UserError):
+    """It was not found out whether a test set can be divided, because of the limits or the state of this machine."""
+
+    kind = "limits"
 
 
 @dataclass(frozen=True)
@@ -56,6 +65,9 @@ def division_of(store: Store, dataset: Dataset, share: float) -> Division:
 
     A test set can be divided if a submission has a score on both parts, with a standard error on the public one: the
     sample submission, or the right answers, as some metrics do not exist for constant predictions.
+
+    Raises:
+        DivisionFailed: it could not be found out. Nothing is remembered then.
     """
     fingerprint = registry.get(dataset.competition_id).grader_fingerprint(dataset.edition)
     key = content_key("division", dataset.competition_id, dataset.edition, dataset.key, share, fingerprint)
@@ -65,8 +77,6 @@ def division_of(store: Store, dataset: Dataset, share: float) -> Division:
     except (OSError, ValueError, TypeError):
         with _dividing:
             found = _division(store, dataset, share)
-    if found.problem == _NO_SCORE:  # perhaps only now
-        return found
     path.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=path.parent) as folder:
         (Path(folder) / path.name).write_text(plain_json.dumps(asdict(found)), "utf-8")
@@ -84,36 +94,83 @@ def _division(store: Store, dataset: Dataset, share: float) -> Division:
     ):
         sample = Path(folder) / "sample.csv"  # the public part of the dataset may be large, and be elsewhere
         sample.write_bytes(store.read(f"{store.prepared(dataset)}/{files.sample_submission}"))
-        id, problem = None, _NO_SCORE
+        id, problem, failure, grader_failure = None, None, None, None
         for path in (sample, prepared / files.gold_submission):
-            _, parts = grader.parts(path, share, id, scores.SCORE_SECONDS)
-            if parts is None:
-                continue
-            id = id or parts.id
-            if parts.message is None and parts.public is not None and math.isfinite(parts.public.standard_error):
-                return Division(parts.id)
-            problem = parts.message or "the noise of a score on its public part cannot be measured"
-        return Division(problem=problem)
+            grade, parts = grader.parts(path, share, id, scores.SCORE_SECONDS)
+            reason = grade.message if parts is None else parts.message
+            if of_the_machine(reason) or (parts and parts.public and parts.public.out_of_time):
+                failure = reason or "the time for the noise of a score on its public part was over"
+            elif parts is None and grade.outcome == "failed":  # by an error of the grader, perhaps about this file
+                grader_failure = reason
+            elif parts is not None:
+                id = id or parts.id
+                if reason is None and parts.public is not None and math.isfinite(parts.public.standard_error):
+                    return Division(parts.id)
+                problem = reason or "the noise of a score on its public part cannot be measured"
+        if problem is None:
+            failure = failure or grader_failure
+        if failure is not None:
+            raise DivisionFailed(
+                f"it is not known whether the test set of {dataset.competition_id} can be divided ({failure}); "
+                "run again when this machine has less to do"
+            )
+        return Division(problem=problem or "neither its sample submission nor its answers can be scored")
 
 
 def _limits() -> GradingLimits:
     return GradingLimits(read_seconds=READ_SECONDS, grade_seconds=GRADE_SECONDS)
 
 
-def public_part(request: RunRequest, store: Store, dataset: Dataset) -> scores.PublicPart | str | None:
+def public_part(
+    request: RunRequest, store: Store, dataset: Dataset, begun: Path | None = None
+) -> scores.PublicPart | str | None:
     """The public part of the test set of a run, or why there is none; None without feedback.
+
+    Args:
+        request: says which part.
+        store: has the dataset.
+        dataset: that of the run.
+        begun: the work directory of a run that has begun, in which this is noted.
 
     Raises:
         UserError: it cannot be divided, and the request does not want the run then.
+        DivisionFailed: it is not known whether it can be divided.
     """
     if request.feedback is None:
         return None
+    if begun is not None and (noted := _noted(begun / RECORDS / CONDITION)) is not None:
+        return noted
     division = division_of(store, dataset, request.feedback)
     if division.problem is None:
         return scores.PublicPart(request.feedback, division.id, request.feedback_calls)
     if request.feedback_required:
         raise UserError(not_divided({dataset.competition_id: division.problem}) + REMEDY)
     return division.problem
+
+
+def note(records: Path, feedback: scores.PublicPart | str | None) -> None:
+    """Note what `public_part` has found, in the folder for records of a run that begins."""
+    if feedback is None:
+        return
+    records.mkdir(parents=True, exist_ok=True, mode=0o700)
+    content = {"missing": feedback} if isinstance(feedback, str) else {"part": asdict(feedback)}
+    draft = records / f"{CONDITION}.new"
+    draft.write_text(plain_json.dumps(content), "utf-8")
+    draft.replace(records / CONDITION)
+
+
+def take_over(records: Path, earlier: Path) -> None:
+    """Let a run that continues have the public part with which it began elsewhere, if that was kept in `earlier`."""
+    if (earlier / CONDITION).is_file():
+        shutil.copyfile(earlier / CONDITION, records / CONDITION)
+
+
+def _noted(path: Path) -> scores.PublicPart | str | None:
+    try:
+        content = json.loads(path.read_text("utf-8"))
+        return scores.PublicPart(**content["part"]) if "part" in content else str(content["missing"])
+    except (OSError, ValueError, TypeError, KeyError):  # a run that began before there was this file
+        return None
 
 
 REMEDY = (

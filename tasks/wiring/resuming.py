@@ -30,6 +30,7 @@ from sandbox.world.checkpoint import CheckpointStopped, pack
 from sandbox.world.files import remove_tree
 from storage.lease import LeaseLost
 from storage.runs.checkpoints import Checkpoint, Checkpoints
+from tasks.wiring import feedback
 from tasks.wiring.requests import Attempt
 from tasks.wiring.run import HOME, ActiveRun, Resumed, join_logs
 
@@ -67,9 +68,10 @@ def find_resumed(attempt: Attempt, spec: RunSpec, runner: Backend, kept: Checkpo
             return None
         folder.mkdir(parents=True)
         if kept.fetch(checkpoint, folder / HOME):
-            kept.fetch_kept(checkpoint, folder, (*JOURNALS, *public_scores.KEPT))
+            kept.fetch_kept(checkpoint, folder, (*JOURNALS, *public_scores.KEPT, feedback.CONDITION))
             take_over(spec.workdir, folder, checkpoint.since)
             public_scores.take_over(spec.workdir / RECORDS, folder)
+            feedback.take_over(spec.workdir / RECORDS, folder)
             draft = folder / f"{FACTS}.new"
             draft.write_text(plain_json.dumps(asdict(checkpoint)), "utf-8")
             draft.replace(folder / FACTS)
@@ -167,7 +169,7 @@ class _Checkpointing:
             public_scores.kept(self._run.spec.workdir / RECORDS).items(), reverse=True
         ):  # files, then journal
             self._keep(name, path)
-        for name in JOURNALS:
+        for name in (*JOURNALS, feedback.CONDITION):
             self._keep(name, self._run.spec.workdir / RECORDS / name)
 
     def _keep_history(self, seconds: float) -> None:

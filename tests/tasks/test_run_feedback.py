@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -17,6 +18,7 @@ from sandbox.isolation import PROCESSES, Isolation
 from storage.runs.evidence.verify import verify_run
 from storage.runs.folders import RunFolder
 from storage.tables import read_table
+from tasks import agent_run
 from tasks.agent_run import run_agent
 from tasks.report import write_tables
 from tasks.wiring import feedback
@@ -161,6 +163,19 @@ def test_where_the_test_set_cannot_be_divided(attempt: Do, store: Store, monkeyp
     assert record["message"] == "without feedback, as the test set cannot be divided: 3 units are too few"
     assert not {"feedback", "public_score_calls"} & set(record)
     assert "public_score" not in left(store, "instructions")
+
+
+def test_the_condition_of_a_run_is_that_of_its_start(
+    attempt: Do, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A restarted orchestrator that finds out something else of the test set does not change it."""
+    with monkeypatch.context() as broken:
+        broken.setattr(agent_run, "store_run", Mock(side_effect=ConnectionResetError))
+        with pytest.raises(ConnectionResetError):
+            attempt(feedback=0.3, feedback_calls=3)
+    monkeypatch.setattr(feedback, "division_of", lambda *_: feedback.Division(problem="3 units are too few"))
+    record = attempt(feedback=0.3, feedback_calls=3)
+    assert (record["feedback"], record["feedback_id"], record["final"]) == (0.3, "id", ["2", "submission.csv"])
 
 
 @pytest.mark.parametrize(
