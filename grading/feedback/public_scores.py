@@ -9,6 +9,8 @@ from __future__ import annotations
 import hashlib
 import math
 import shutil
+import threading
+import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -68,17 +70,32 @@ class Answer:
     calls_left: int = 0
 
 
+class Writing:
+    """Permission to write to the folder of a run. `end` waits for a line that is being written."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.ended = False
+
+    def end(self) -> None:
+        """Withdraw it."""
+        with self.lock:
+            self.ended = True
+
+
 class PublicScores:
     """Answers the public scores of one run, one file at a time."""
 
-    def __init__(self, grader: GradingPool, folder: Path, part: PublicPart) -> None:
+    def __init__(self, grader: GradingPool, folder: Path, part: PublicPart, writing: Writing | None = None) -> None:
         """Continue what is in `folder`, or start there.
 
         Args:
             grader: validates submissions, so that it never scores private rows.
             folder: out of the agent's reach; it exists.
             part: the public part of the test set.
+            writing: ends when the run has ended. A file that is being scored then has no answer, and leaves no trace.
         """
+        self._writing = writing or Writing()
         self._grader, self._folder, self._part = grader, folder, part
         self._log = JsonLinesLog(folder / JOURNAL, _MAX_BYTES)
         self._best: Rung | None = None
@@ -91,12 +108,16 @@ class PublicScores:
 
     def answer(self, submission: Path) -> Answer:
         """The answer to a file, which is kept if it is valid. A file that is not valid does not count as a call."""
+        if self._writing.ended:
+            return Answer("failed")
         now = _now()
         if refusal := self._over_limit(now):
             return Answer("refused", refusal, None, self._shown)
         files = self._folder / FILES
         files.mkdir(exist_ok=True, mode=0o700)
-        copy = files / "new.csv"  # before it is scored, so that nobody can change it in between
+        # Before it is scored, so that nobody can change it in between. Another name each time, for the rest of a run
+        # that has ended may still be scored when it is begun anew.
+        copy = files / f"new-{uuid.uuid4().hex}.csv"
         digest = _copy(submission, copy)
         try:
             grade, parts = self._grader.parts(copy, self._part.share, self._part.id, SCORE_SECONDS)
@@ -106,14 +127,18 @@ class PublicScores:
                 return Answer("failed")
             public = parts.public if parts is not None else None
             score, error = (public.score, public.standard_error) if public is not None else (None, None)
-            before, self._best = self._best, self._climb(score, error)
-            self._number += 1
-            copy.replace(files / f"{self._number}.csv")  # before its line: without a file, it could not be graded
+            with self._writing.lock:
+                if self._writing.ended:
+                    return Answer("failed")
+                before, self._best = self._best, self._climb(score, error)
+                self._number += 1
+                copy.replace(files / f"{self._number}.csv")  # before its line: without a file, it could not be graded
+                self._times.append(now)
+                record: dict[str, Any] = {"time": now.isoformat(), "number": self._number, "sha256": digest}
+                record |= {"score": score, "standard_error": error, "told": self._shown}
+                self._log.append(record, durable=True)
         finally:
             copy.unlink(missing_ok=True)
-        self._times.append(now)
-        record: dict[str, Any] = {"time": now.isoformat(), "number": self._number, "sha256": digest, "score": score}
-        self._log.append(record | {"standard_error": error, "told": self._shown}, durable=True)
         told = score is not None and error is not None and math.isfinite(error)
         note = None if told else "it has no public score"  # why may depend on the answers
         improved = self._best is not before

@@ -91,13 +91,16 @@ class OnDemandChecker:
         self,
         open_checker: Callable[[], AbstractContextManager[Callable[..., Verdict]]],
         idle_seconds: float = IDLE_SECONDS,
+        on_close: Callable[[], None] = lambda: None,
     ) -> None:
         """Configure the checker.
 
         Args:
             open_checker: returns the checker as a context manager. It may take long, e.g. to download the answers.
             idle_seconds: how long the checker is kept open without a submission.
+            on_close: called by `close` first, also while a submission is being checked.
         """
+        self._on_close = on_close
         self._open_checker = open_checker
         self._idle_seconds = idle_seconds
         self._stack = ExitStack()
@@ -114,12 +117,16 @@ class OnDemandChecker:
                     self._checker = self._stack.enter_context(self._open_checker())
                 return self._checker(*files)
             finally:
-                self._timer = threading.Timer(self._idle_seconds, self.close)
+                self._timer = threading.Timer(self._idle_seconds, self._release)
                 self._timer.daemon = True
                 self._timer.start()
 
     def close(self) -> None:
         """Close the checker, in the background if a submission is being checked. The next submission opens it again."""
+        self._on_close()
+        self._release()
+
+    def _release(self) -> None:
         if self._lock.acquire(timeout=CLOSE_SECONDS):
             try:
                 self._close()

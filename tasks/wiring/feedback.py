@@ -196,7 +196,7 @@ def texts(competition_id: str, part: scores.PublicPart) -> backend.PublicScores:
 
 @contextmanager
 def answering(
-    store: Store, dataset: Dataset, part: scores.PublicPart, workdir: Path
+    store: Store, dataset: Dataset, part: scores.PublicPart, workdir: Path, writing: scores.Writing
 ) -> Iterator[Callable[[Path], PublicScore]]:
     """A checker that answers with public scores. It scores nothing but public rows."""
     competition = registry.get(dataset.competition_id)
@@ -204,7 +204,7 @@ def answering(
         local_copy(store, dataset, "private", local_cache(patience=READ_SECONDS)) as prepared,
         GradingPool(competition, prepared, dataset.edition, limits=_limits(), validating=True) as grader,
     ):
-        answers = scores.PublicScores(grader, workdir / RECORDS, part)
+        answers = scores.PublicScores(grader, workdir / RECORDS, part, writing)
 
         def answer(file: Path) -> PublicScore:
             found = answers.answer(file)

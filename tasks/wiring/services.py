@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal
 from common import progress
 from common.settings import Settings
 from competitions import registry
+from grading.feedback.public_scores import Writing
 from sandbox.backend import Backend, RunSpec, ScorerTexts
 from sandbox.services.run_services import RunServices
 from sandbox.validation.checker import Check, OnDemandChecker, Scored, Verdict
@@ -68,8 +69,10 @@ def run_services(
         calls = max(PUBLIC_SCORE_CALLS, 30 * public.calls_per_day)
         file_bytes = min(limits.submission_bytes, SCORED_BYTES)
         own_limits = ValidationLimits(calls, PUBLIC_SCORE_CALLS_PER_MINUTE, file_bytes)
+        writing = Writing()  # ends with the services, before the files of the run are stored
         checks["public_score"] = Check(
-            OnDemandChecker(lambda: answering(store, dataset, public, spec.workdir)), own_limits
+            OnDemandChecker(lambda: answering(store, dataset, public, spec.workdir, writing), on_close=writing.end),
+            own_limits,
         )
     return RunServices(
         spec.workdir,

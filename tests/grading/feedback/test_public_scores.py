@@ -5,13 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from grading.feedback import public_scores
-from grading.feedback.public_scores import FILES, JOURNAL, Answer, PublicPart, PublicScores, begin_anew, kept, take_over
+from grading.feedback.public_scores import (
+    FILES,
+    JOURNAL,
+    Answer,
+    PublicPart,
+    PublicScores,
+    Writing,
+    begin_anew,
+    kept,
+    take_over,
+)
 from grading.workers import GradingPool
 from grading.workers.parts import public_units
 from tests.prepared import PreparedCompetitions
@@ -173,6 +184,21 @@ def test_a_link_in_place_of_the_file(run: Run, tmp_path: Path) -> None:
     with pytest.raises(OSError, match="symbolic link"):
         run.scores.answer(link)
     assert not list((run.folder / FILES).iterdir())
+
+
+def test_a_file_that_is_scored_when_the_run_ends_leaves_no_trace(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its line would be written after the journal was stored, or after the run was begun anew."""
+    writing, parts = Writing(), run.pool.parts
+    run.scores = PublicScores(run.pool, run.folder, PublicPart(0.3, "id", 5), writing)
+
+    def ends(*arguments: Any) -> Any:
+        found = parts(*arguments)
+        writing.end()
+        return found
+
+    monkeypatch.setattr(run.pool, "parts", ends)
+    assert [run.answer(run.predictions(1)).outcome for _ in range(2)] == ["failed", "failed"]
+    assert (kept(run.folder), list((run.folder / FILES).iterdir())) == ({}, [])
 
 
 def test_a_run_that_is_started_from_scratch_begins_anew(run: Run) -> None:

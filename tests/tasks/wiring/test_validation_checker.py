@@ -86,7 +86,7 @@ def test_the_text_of_an_exception_of_a_fork_s_grader_is_for_operators(
 
 
 def test_closing_does_not_wait_for_a_long_grading(tmp_path: Path) -> None:
-    entered, release, closed = (threading.Event() for _ in range(3))
+    entered, release, closed, told = (threading.Event() for _ in range(4))
 
     def slow(_submission: Path) -> Verdict:
         entered.set()
@@ -98,11 +98,12 @@ def test_closing_does_not_wait_for_a_long_grading(tmp_path: Path) -> None:
         yield slow
         closed.set()
 
-    check = OnDemandChecker(grader)
+    check = OnDemandChecker(grader, on_close=told.set)
     with ThreadPoolExecutor(1) as pool:
         asked = pool.submit(check, tmp_path / "submission.csv")
         assert entered.wait(120)
         check.close()
+        assert told.is_set()
         assert not asked.done()
         assert not closed.is_set()
         release.set()
