@@ -121,6 +121,8 @@ def _require_consistent(run: RunOptions, placing: PlacingOptions, pool: str | No
         raise click.UsageError("--retry needs the name of the group: give --run-group NAME")
     if run.feedback_required and run.feedback is None:
         raise click.UsageError("--feedback-required needs --feedback")
+    if run.feedback_calls is not None and run.feedback is None:
+        raise click.UsageError("--feedback-calls needs --feedback")
     if run.seed and run.seeds != 1:
         raise click.UsageError("--seed and --seeds are alternatives; give one of them")
 
@@ -170,7 +172,7 @@ def _request(run: RunOptions, isolation: IsolationOptions, agent: Agent, store: 
         obfuscated=run.obfuscated,
         scorer=run.scorer,
         feedback=run.feedback,
-        feedback_calls=run.feedback_calls,
+        **({} if run.feedback_calls is None else {"feedback_calls": run.feedback_calls}),
         feedback_required=run.feedback_required,
         overwrite=run.overwrite,
         examine=run.integrity,

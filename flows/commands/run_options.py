@@ -175,15 +175,14 @@ class RunOptions:
         ),
     ] = None
     feedback_calls: Annotated[
-        int,
+        int | None,
         option(
             "--feedback-calls",
             type=whole(1),
             metavar="N",
-            show_default=True,
-            help="With --feedback: scores that a run can ask for within 24 hours.",
+            help="With --feedback: scores that a run can ask for within 24 hours. Default: 5.",
         ),
-    ] = 5
+    ] = None
     feedback_required: Annotated[
         bool,
         option(

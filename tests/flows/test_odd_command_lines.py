@@ -40,6 +40,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (["run", "-l", "file"], "--list file is empty"),
         (["run", "-c", "digits", "--feedback", "30"], "'30' is not a share between 0 and 1, such as 0.3"),
         (["run", "-c", "digits", "--feedback-required"], "--feedback-required needs --feedback"),
+        (["run", "-c", "digits", "--feedback-calls", "5"], "--feedback-calls needs --feedback"),
         (["run", "-c", "../etc"], "unknown competition '../etc'"),
         (["run", "-c", "digits", "--agent", "./folder"], "it has no agent.yaml"),
         (["new", "mine", "--into", "/proc"], "/proc/mine cannot be created: "),
