@@ -126,8 +126,17 @@ def get(competition_id: str) -> Competition:
         raise UserError(_exists_twice(competition_id, by_id[competition_id], second_folders[competition_id]))
     if competition_id not in by_id:
         hint = close_matches(competition_id, by_id) or " `mlebench list` shows all."
+        parent, dashes, _ = competition_id.partition("--")
+        if dashes and parent in by_id:
+            hint = f" Variants are named {parent}--rowsN-seedK, such as {parent}--rows50-seed0."
         raise UnknownCompetition(f"unknown competition {competition_id!r}.{hint}")
     return _load(by_id[competition_id])
+
+
+def is_variant(competition_id: str) -> bool:
+    """Whether this is the id of a variant of a known competition."""
+    name = VariantName.of(competition_id)
+    return name is not None and name.parent_id in folders()
 
 
 def list(split: str | None = None) -> builtins.list[str]:

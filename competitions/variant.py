@@ -68,7 +68,7 @@ class Variant(Competition):
                 "--from-published` makes one that has"
             )
         if isinstance(parent, Variant):
-            raise UserError(f"{parent.id} is a variant itself")
+            raise UsageError(f"{parent.id} is a variant itself: use -c {parent.parent.id} --rows {name.rows}")
         if name.rows < LEAST_ROWS:
             raise UsageError(f"{name}: a variant has at least {LEAST_ROWS} rows")
         changed: dict[str, Any] = {
@@ -104,15 +104,20 @@ class Variant(Competition):
     def declare(self, raw: Download, edition: Edition = "v1", params: Mapping[str, Any] | None = None) -> Preparation:
         """The declaration of its files. `raw` is the prepared dataset of its competition.
 
-        Raises `UserError` if they cannot be derived by rule.
+        Raises `UserError` if they cannot be derived by rule, or with the parameter `only_smaller` if that competition
+        has no more units of train.
         """
         from competitions.variants.derive import Roles, Underivable, derive
-        from competitions.variants.units import Units
+        from competitions.variants.units import TooFewUnits, Units
 
         files, how = self.facts.files, self.facts.resampling
         roles = Roles(files.answers, files.sample_submission, files.gold_submission)
         units = Units(how.id, how.column, how.pattern) if how is not None else Units()
         try:
-            return derive(raw, roles, units, self.name.rows, self.name.seed)
+            only_smaller = bool((params or {}).get("only_smaller"))
+            return derive(raw, roles, units, self.name.rows, self.name.seed, only_smaller=only_smaller)
+        except TooFewUnits as error:
+            advice = "use --rows below that" if error.units > LEAST_ROWS else "that is too few for a variant"
+            raise UserError(f"{self.parent.id} has {error}: {advice}") from error
         except Underivable as error:
             raise UserError(f"{self.parent.id} has no variants: {error}") from error

@@ -10,6 +10,7 @@ from common import progress
 from common.settings import get_settings
 from competitions import registry
 from competitions.editions import Edition
+from competitions.variant import Variant
 from storage.dataset import Dataset
 from storage.lease import download_lease, lease
 from storage.sources.acquire import acquire
@@ -44,7 +45,10 @@ def download_archive(
         lease(store, download_lease(competition_id), on_wait=waiting),
     ):
         source = download_source(competition_id, raw_dir)
-        progress.report(competition_id, "download", source.name)
+        if isinstance(competition, Variant):
+            progress.report(competition_id, "split", f"from {competition.parent.id}")
+        else:
+            progress.report(competition_id, "download", source.name)
         dataset = Dataset(edition, competition_id)
         data = data_for(store, dataset, raw_dir, renew=renew)
         if data.state in ("prepared", "made"):

@@ -37,7 +37,7 @@ def derive_variant(
         on_progress: called after each part of the work.
 
     Raises:
-        UserError: the competition is not prepared, or has no variants.
+        UserError: the competition is not prepared, or has no variants, or not more units of train.
     """
     store, variant = open_store(store_url), registry.get(variant_id)
     if not isinstance(variant, Variant):
@@ -62,6 +62,7 @@ def derive_variant(
                 edition=edition,
                 key=str(target.key),
                 recipe=recipe,
+                params={"only_smaller": True},
                 published=True,  # every file of the dataset counts
             )
             materialise(job, on_progress=on_progress, before_commit=held_lease.require_held)

@@ -12,7 +12,7 @@ from competitions.preparing.download import Download, Member
 from competitions.variants.draw import Draw
 from competitions.variants.links import Side, column_of, files_of, group_of, side_of
 from competitions.variants.records import ARCHIVES, Entry, Keep, Table, TableFile, entries_of, table_file
-from competitions.variants.units import Source, Underivable, Units, names_of_test, of_test, of_train
+from competitions.variants.units import Source, TooFewUnits, Underivable, Units, names_of_test, of_test, of_train
 
 SUMMARY = "variant.json"
 """The file beside the public ones that states what is kept."""
@@ -41,7 +41,7 @@ def test_units(rows: int) -> int:
     return max(LEAST_TEST_UNITS, rows // 2)
 
 
-def derive(raw: Download, roles: Roles, how: Units, rows: int, seed: int) -> Preparation:
+def derive(raw: Download, roles: Roles, how: Units, rows: int, seed: int, *, only_smaller: bool = False) -> Preparation:
     """Declare the files of a variant.
 
     Args:
@@ -50,8 +50,10 @@ def derive(raw: Download, roles: Roles, how: Units, rows: int, seed: int) -> Pre
         how: what a unit of test is.
         rows: units of train to keep; of test, `test_units(rows)` are kept.
         seed: chooses the units.
+        only_smaller: refuse a variant with all units of train.
 
     Raises:
+        TooFewUnits: train has not more than `rows` units, with `only_smaller`.
         Underivable: units of train or test cannot be found by rule.
     """
     dataset = _Dataset(raw, roles)
@@ -66,6 +68,8 @@ def derive(raw: Download, roles: Roles, how: Units, rows: int, seed: int) -> Pre
         selection.of_tables(test, train, named)
     else:
         selection.of_files(test, named)
+    if only_smaller and not selection.smaller:
+        raise TooFewUnits(selection.units["train"])
     return selection.declared()
 
 
@@ -112,6 +116,8 @@ class _Selection:
         self.values: dict[str, Values] = {"train": {}, "test": {}}
         self.ids: dict[str, tuple[str, ...]] = {"train": (), "test": ()}
         self.units = {"train": 0, "test": 0}
+        self.smaller = False
+        """Whether train has more units than are kept."""
         self.whole: list[str] = []
         self.test: Source | None = None
         self.test_units = frozenset[str]()
@@ -125,7 +131,7 @@ class _Selection:
             draw.add(unit, [(name, row[name]) for name in train.labels])
             if unit in units_of_test:
                 shared.add(unit)
-        drawn = draw.drawn()
+        drawn, self.smaller = draw.drawn(), draw.overflowed
         kept = self._draw_test(test, drawn.classes)
         first = kept if len(shared) >= _SHARED * len(units_of_test) else ()
         self._keep_source("test", test, kept, named)
@@ -147,7 +153,7 @@ class _Selection:
         for name in (_relative(entry, folder) for entry in entries):
             if (unit := _unit_of_file(name, position)) is not None:
                 draw.add(unit, [("class", _class_of_file(name))] if position < 0 else [])
-        drawn = draw.drawn()
+        drawn, self.smaller = draw.drawn(), draw.overflowed
         if len(drawn.units) < 2:
             raise Underivable(_NO_TRAIN)
         self.values["train"]["file"] = set(drawn.units)

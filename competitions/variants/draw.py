@@ -86,6 +86,11 @@ class Draw:
                 self._of_class[label] = _Smallest(OF_A_CLASS)
             self._of_class[label].add(unit, value)
 
+    @property
+    def overflowed(self) -> bool:
+        """Whether more than `count` units were added."""
+        return self._units.overflowed
+
     def drawn(self, at_least: int = 0) -> Drawn:
         """The units that are kept. Units of other classes than `only` fill up to `at_least`."""
         columns = [self._names_of(column) for column in self._classes if self._has_classes(column)]

@@ -20,6 +20,14 @@ class Underivable(UserError):
     """A competition has no variants; the message says why."""
 
 
+class TooFewUnits(UserError):
+    """Train has not more units than a variant is to have."""
+
+    def __init__(self, units: int) -> None:
+        super().__init__(f"only {units:,} units of train")
+        self.units = units
+
+
 class Units(NamedTuple):
     """What the unit of a row is, as in `Resampling` of the competition's facts."""
 

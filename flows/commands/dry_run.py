@@ -12,6 +12,7 @@ from common.errors import UserError
 from common.scheduling import finish_times
 from common.units import counted, data_size, duration, elapsed
 from competitions import registry
+from competitions.variant import Variant
 from flows.commands.answers import answer
 from flows.commands.availability import REMEDY, not_for_everybody, notices
 from storage.store import Store
@@ -77,12 +78,15 @@ def _data(outlook: Outlook, name: str, raw_dir: str | None) -> dict[str, Any]:
 
     state, source = outlook.states[name], download_source(name, raw_dir).name
     remote = state == "missing" and source == "kaggle"
+    competition = registry.get(name)
+    derived_from = competition.parent.id if isinstance(competition, Variant) else None
     return {
         "competition_id": name,
-        "prepared": state in ("prepared", "made"),
+        "prepared": state == "prepared" or (state == "made" and derived_from is None),
+        "derived_from": derived_from,
         "source": source,
         "download": remote,
-        "download_bytes": registry.get(name).facts.size_bytes if remote else 0,
+        "download_bytes": competition.facts.size_bytes if remote else 0,
         "verified": state == "prepared",
         "refused": name in outlook.refused or isinstance(state, Exception),
     }
@@ -122,6 +126,8 @@ def _in_words(data: dict[str, Any]) -> str:
         return "cannot be prepared, see below"
     if data["prepared"]:
         return "prepared already, to be reused" if data["verified"] else "prepared already, to be verified"
+    if data["derived_from"]:
+        return f"to be derived from {data['derived_from']}"
     if not data["download"]:
         return "to be prepared" + (
             ", from bundled data" if data["source"] == "bundled" else ", the download is at hand"

@@ -9,11 +9,11 @@ from typing import Annotated, Any
 
 import click
 
-from common.errors import UserError
+from common.errors import UsageError, UserError
 from common.units import listed
 from competitions import registry
 from competitions.editions import EDITIONS, Choice, Edition, chosen
-from competitions.variant import LEAST_ROWS, VariantName
+from competitions.variant import LEAST_ROWS, Variant, VariantName
 from flows.commands.advice import renewing
 from flows.commands.answers import answer, say, takes_json
 from flows.commands.availability import say_availability
@@ -59,15 +59,26 @@ class VariantOptions:
         ),
     ] = None
     variant_seed: Annotated[
-        int,
+        int | None,
         option(
             "--variant-seed", type=click.IntRange(0), metavar="K", help="Chooses the units of the variant. Default: 0."
         ),
-    ] = 0
+    ] = None
 
     def of(self, ids: Iterable[str]) -> list[str]:
-        """The ids of the variants; none without --rows."""
-        return [] if self.rows is None else [str(VariantName(name, self.rows, self.variant_seed)) for name in ids]
+        """The ids of the variants; none without --rows.
+
+        Raises `UsageError` if one is of a variant, or for a seed without --rows.
+        """
+        if self.rows is None:
+            if self.variant_seed is not None:
+                raise UsageError("--variant-seed needs --rows")
+            return []
+        names = [VariantName(name, self.rows, self.variant_seed or 0) for name in ids]
+        for name in names:
+            if isinstance(parent := registry.get(name.parent_id), Variant):
+                Variant.make(parent, name)  # raises the error, before work starts
+        return list(map(str, names))
 
 
 @click.command("prepare")
@@ -117,6 +128,7 @@ def command(
     unavailable.
     """
     ids = selection.ids()
+    variant_ids = variants.of(ids)
     preparation.apply()
     if overwriting.overwrite_checksums:
         from flows.commands.checksums import require_overwritable
@@ -125,9 +137,10 @@ def command(
         preparation = replace(preparation, skip_verification=True)
     store = storage.open_usable(new=True)
     code = _prepare(ids, store, preparation, edition, renew)
-    if variant_ids := variants.of(ids):
+    if variant_ids:
         code = max(code, _prepare(variant_ids, store, preparation, edition, renew))
-        say(f"To use variants: {' '.join(f'-c {name}' for name in variant_ids)}")
+        if usable := [name for name in variant_ids if _is_prepared(store, name, edition)]:
+            say(f"To use variants: {' '.join(f'-c {name}' for name in usable)}")
     if storage.data_dir is not None:
         from storage.datasets.published_layout import link_published_layout
 
@@ -145,6 +158,13 @@ def command(
         on_kaggle = [each for each in map(registry.get, ids) if each.facts.source == "kaggle"]
         code = max(code, fetch_each(on_kaggle, store))
     return code
+
+
+def _is_prepared(store: Store, name: str, edition: Choice) -> bool:
+    from storage.dataset import Dataset
+    from storage.datasets.current import find
+
+    return all(find(store, Dataset(each, name)) is not None for each in chosen(edition))
 
 
 def _prepare(ids: list[str], store: Store, options: PreparationOptions, edition: Choice, renew: bool) -> int:

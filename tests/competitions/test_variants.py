@@ -48,7 +48,12 @@ def test_a_variant_is_no_part_of_the_benchmark() -> None:
     [
         ("spaceship-titanik--rows200-seed0", UserError, "unknown competition"),
         ("spaceship-titanic--rows5-seed0", UsageError, "at least 10 rows"),
-        ("spaceship-titanic--rows50-seed0--rows20-seed0", UserError, "is a variant itself"),
+        (
+            "spaceship-titanic--rows50-seed0--rows20-seed0",
+            UsageError,
+            "is a variant itself: use -c spaceship-titanic --rows 20",
+        ),
+        ("spaceship-titanic--rows50", UserError, "Variants are named spaceship-titanic--rowsN-seedK"),
     ],
 )
 def test_a_variant_that_cannot_be_is_refused(text: str, error: type[Exception], message: str) -> None:

@@ -119,7 +119,8 @@ def find_unexpected(store: Store, run_group: str) -> dict[str, Problem]:
     """Files and folders in the folder of a run group that do not belong to its runs, by their path in it.
 
     The folder of a group contains folders of competitions, and these contain folders of seeds. The evidence covers
-    deeper files. Competitions must be those of the catalog, because a run of another competition cannot be graded.
+    deeper files. Competitions must be those of the catalog, or variants of them, because other runs cannot be
+    graded.
     """
     top = store.top.path(f"runs/{run_group}")
     contents = store.top.fs.find(top, maxdepth=2, withdirs=True, detail=True)
@@ -137,7 +138,7 @@ def find_unexpected(store: Store, run_group: str) -> dict[str, Problem]:
             unexpected[path] = Problem("file", "is not part of the group: only folders of runs are")
         elif seed and not is_seed(seed):
             unexpected[path] = Problem("folder", "is not part of the group: its name is not a seed")
-        elif competition_id not in competitions:
+        elif competition_id not in competitions and not registry.is_variant(competition_id):
             text = "is not part of the group: the catalog has no such competition, and MLEBENCH_COMPETITIONS names none"
             unexpected[path] = Problem("folder", text)
     return unexpected
