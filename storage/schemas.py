@@ -97,6 +97,7 @@ _RUNS = TableSchema(
             "Share of the test units on which the agent could ask for scores; null if it could not ask.",
         ),
         Column("feedback_calls_per_day", "int64", "Public scores that it could ask for within 24 hours."),
+        Column("feedback_missing", "string", "Why the run has no feedback although it was requested; otherwise null."),
         Column("image", "string", "Name of the container image; null for the process backend."),
         Column("image_digest", "string", "Digest of the container image."),
         Column("cpus", "int64", "Processor limit; null if there was none.", "cores"),

@@ -126,6 +126,7 @@ class RunRecord(Record):
     scorer: bool | None = None
     feedback: float | None = None
     feedback_calls_per_day: int | None = None
+    feedback_missing: str | None = None
     feedback_id: str | None = None
     """With feedback: the column of ids by which test units are divided into public and private ones."""
     final: list[str] | None = None

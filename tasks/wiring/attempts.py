@@ -168,6 +168,8 @@ def differences(context: RunContext, record: RunRecord, attempt: Attempt) -> lis
     }
     differing = [name for name in now if was[name] != now[name] and name not in by_machine]
     texts = [f"{name} was {was[name]}, is now {now[name]}" for name in differing]
+    if record.feedback_missing and request.feedback is None:
+        texts.append("feedback was requested, is now off")
     if record.agent == agent.full_name and record.code_fingerprint not in (None, agent.fingerprint()):
         texts.append("the files of the agent have changed")
     if record.dataset_key != attempt.dataset_key and None not in (record.dataset_key, attempt.dataset_key):

@@ -232,7 +232,10 @@ def chosen(feedback: scores.PublicPart | str | None, workdir: Path, result: back
     if feedback is None:
         return Chosen()
     if isinstance(feedback, str):
-        return Chosen(note=f"without feedback, as the test set cannot be divided: {feedback}")
+        return Chosen(
+            conditions={"feedback_missing": feedback},
+            note=f"without feedback, as the test set cannot be divided: {feedback}",
+        )
     files = scores.kept(workdir / RECORDS)
     fields = {"feedback": feedback.share, "feedback_calls_per_day": feedback.calls_per_day, "feedback_id": feedback.id}
     if result.final is None:

@@ -161,6 +161,7 @@ def test_where_the_test_set_cannot_be_divided(attempt: Do, store: Store, monkeyp
         attempt(feedback=0.3, feedback_required=True)
     record = attempt(feedback=0.3)
     assert record["message"] == "without feedback, as the test set cannot be divided: 3 units are too few"
+    assert record["feedback_missing"] == "3 units are too few"
     assert not {"feedback", "public_score_calls"} & set(record)
     assert "public_score" not in left(store, "instructions")
 
