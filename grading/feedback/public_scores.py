@@ -123,8 +123,9 @@ class PublicScores:
             grade, parts = self._grader.parts(copy, self._part.share, self._part.id, SCORE_SECONDS)
             if grade.outcome == "invalid" and not str(grade.message).startswith(TOO_EXPENSIVE):
                 return Answer("invalid", grade.message, None, self._shown, calls_left=self._left(now))
-            if grade.outcome != "valid":
+            if self._grader.broken is not None:  # whatever the file
                 return Answer("failed")
+            # A file on which the grader fails, or which takes too long, counts: this may depend on the answers as well.
             public = parts.public if parts is not None else None
             score, error = (public.score, public.standard_error) if public is not None else (None, None)
             with self._writing.lock:
@@ -163,6 +164,8 @@ class PublicScores:
             oldest = sorted(self._times)[-self._part.calls_per_day]
             wait = duration(max(1, math.ceil((oldest + _DAY - now).total_seconds())))
             return f"all {self._part.calls_per_day} public scores of the last 24 hours are used up; try again in {wait}"
+        if self._log.full:
+            return "the journal of public scores is full"
         if sum(path.stat().st_size for path in (self._folder / FILES).glob("*.csv")) > KEPT_BYTES:
             return f"the files with public scores have more than {size(KEPT_BYTES)}"
         return None
@@ -211,8 +214,12 @@ def numbers(folder: Path) -> set[str]:
 def final_choice(text: bytes, choices: Iterable[str]) -> tuple[list[str] | None, str | None]:
     r"""The final choice in the content of `FINAL`, which an agent has written; None with the reason if it has none.
 
+    A submission that there is not is left out, with a note, if there is the other one.
+
     >>> final_choice(b"3\nsubmission.csv\n", {"1", "2", "3", "submission.csv"})
     (['3', 'submission.csv'], None)
+    >>> final_choice(b"1\nsubmission.csv\n", {"1"})
+    (['1'], 'only 1 of final.txt counts: it names submission.csv, and there is no such submission')
     >>> final_choice(b"7", {"1"})[1]
     'final.txt is ignored: it names 7, and there is no such submission'
     """
@@ -220,13 +227,15 @@ def final_choice(text: bytes, choices: Iterable[str]) -> tuple[list[str] | None,
     chosen = list(dict.fromkeys(lines))
     if not 1 <= len(chosen) <= 2:
         return None, f"{FINAL} is ignored: {_HOW}"
-    known = set(choices)
-    for name in chosen:
-        if name not in known:
-            if name.isdecimal() or name == SUBMISSION:
-                return None, f"{FINAL} is ignored: it names {name[:20]}, and there is no such submission"
-            return None, f"{FINAL} is ignored: {_HOW}"
-    return chosen, None
+    if not all(name.isdecimal() or name == SUBMISSION for name in chosen):
+        return None, f"{FINAL} is ignored: {_HOW}"
+    there = set(choices)
+    known = [name for name in chosen if name in there]
+    if known == chosen:
+        return chosen, None
+    missing = next(name for name in chosen if name not in there)
+    head = f"only {known[0]} of {FINAL} counts" if known else f"{FINAL} is ignored"
+    return known or None, f"{head}: it names {missing[:20]}, and there is no such submission"
 
 
 def _now() -> datetime:

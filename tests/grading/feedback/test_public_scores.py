@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,9 @@ from grading.feedback.public_scores import (
     kept,
     take_over,
 )
+from grading.report import Outcome
 from grading.workers import GradingPool
+from grading.workers.endings import TOO_EXPENSIVE
 from grading.workers.parts import public_units
 from tests.prepared import PreparedCompetitions
 
@@ -169,6 +172,25 @@ def test_a_valid_file_without_a_score_is_counted(run: Run, monkeypatch: pytest.M
     assert answer == Answer("valid", "it has no public score", 1, None, improved=False, calls_left=99)
     run.restart()
     assert run.answer(run.predictions(1)).submission == 2
+
+
+@pytest.mark.parametrize(("outcome", "message"), [("failed", "grading failed: KeyError"), ("invalid", TOO_EXPENSIVE)])
+def test_a_file_on_which_the_grader_fails_is_counted(
+    run: Run, monkeypatch: pytest.MonkeyPatch, outcome: Outcome, message: str
+) -> None:
+    grade = replace(run.pool.grade(None), outcome=outcome, message=message)
+    monkeypatch.setattr(run.pool, "parts", lambda *_: (grade, None))
+    answer = run.answer(run.predictions(1))
+    assert answer == Answer("valid", "it has no public score", 1, None, improved=False, calls_left=99)
+    run.restart()
+    assert run.answer(run.predictions(1)).submission == 2
+
+
+def test_a_full_journal_refuses(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A line that is left out would not be counted after a restart."""
+    monkeypatch.setattr(public_scores, "_MAX_BYTES", 100)
+    run.restart()
+    assert run.answer(run.predictions(1)).message == "the journal of public scores is full"
 
 
 def test_files_that_fill_the_disk(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
