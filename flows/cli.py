@@ -60,6 +60,9 @@ SECTIONS = {
         "new": ("new", "Create a competition of your own from a working template."),
         "check": ("check", "Self-test competitions, also with hostile submissions."),
     },
+    "Training": {
+        "serve": ("serve", "Serve competitions as environments to train agents in (OpenEnv)."),
+    },
     "Fleet": {
         "worker": ("worker", "Run agents on this host, taking attempts from a work pool."),
         "watch": ("watch", "Watch a run group whose attempts are in a work pool."),

@@ -42,6 +42,7 @@ SERVICES: dict[str, Callable[[], str | None]] = {
     "postgres": _postgres,
     "readers": readers.missing,
     "inspect-port": readers.missing_inspect_port,
+    "openenv": readers.missing_openenv,
     "docs": site.missing,
 }
 

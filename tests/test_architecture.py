@@ -23,7 +23,7 @@ ROOMS: dict[str, set[str]] = {
     "storage": {"common", "competitions"},
     "sandbox": {"common"},
     "tasks": {"common", "competitions", "grading", "storage", "sandbox"},
-    "flows": {"common", "competitions", "grading", "storage", "sandbox", "tasks"},
+    "flows": {"common", "competitions", "grading", "storage", "sandbox", "tasks", "training"},
     "deployments": {"common", "competitions", "grading", "storage", "sandbox", "tasks", "flows"},
     "training": {"common", "competitions", "grading", "storage", "sandbox", "tasks"},
     "mlebench": {"common", "competitions", "grading", "storage", "sandbox", "tasks", "training"},

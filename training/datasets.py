@@ -93,6 +93,11 @@ class TrainingDataset:
         return self.competition.id
 
     @property
+    def kind(self) -> str:
+        """What is the same for all sandboxes of the dataset."""
+        return f"{self.id} {self.dataset.key}"
+
+    @property
     def sample(self) -> str | None:
         """The path of the sample submission below the public files, if it is public."""
         path = self.competition.facts.files.sample_submission
@@ -102,14 +107,14 @@ class TrainingDataset:
         """The description of the competition."""
         return self.competition.describe(self.dataset.edition)
 
-    def spec(self, agent: Agent, limits: Limits, seed: int, allocation: Allocation) -> Callable[[Path], RunSpec]:
+    def spec(self, agent: Agent, limits: Limits, allocation: Allocation) -> Callable[[Path], RunSpec]:
         """The run of a sandbox, given its work directory."""
 
         def make(workdir: Path) -> RunSpec:
             return RunSpec(
                 run_id=f"episode-{workdir.name}",
                 competition_id=self.competition.id,
-                seed=seed,
+                seed=0,  # an episode has its own
                 agent=agent,
                 data=self.public,
                 workdir=workdir,
@@ -117,7 +122,7 @@ class TrainingDataset:
                 description=self.description(),
                 sample_submission=self.sample,
                 allocation=allocation,
-                labels={"kind": f"{self.id} {self.dataset.key}", "episode": workdir.name},
+                labels={"kind": self.kind, "episode": workdir.name},
             )
 
         return make

@@ -55,13 +55,15 @@ class Step:
 class Episode:
     """One episode. Its methods are called by one thread at a time."""
 
-    def __init__(self, id: str, dataset: TrainingDataset, sandbox: Sandbox, limits: EpisodeLimits) -> None:
+    def __init__(
+        self, id: str, dataset: TrainingDataset, sandbox: Sandbox, limits: EpisodeLimits, seed: int = 0
+    ) -> None:
         """Begin. Raises `BackendError` if the sandbox has ended."""
         self.id, self.dataset, self.limits = id, dataset, limits
         self.steps, self.reward, self.ended = 0, 0.0, False
         self.info: dict[str, Any] = {}
         self._sandbox, self._scores = sandbox, limits.scores
-        sandbox.begin(limits.seconds)
+        sandbox.begin(limits.seconds, seed)
         self._deadline = time.monotonic() + limits.seconds
         self._actions: dict[str, Callable[[Action], Observation]] = {
             "run": self._run,

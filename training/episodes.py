@@ -10,13 +10,14 @@ import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, Self
 
 from common.errors import UserError
 from common.settings import Settings, get_settings
 from competitions import registry
 from competitions.editions import Edition
-from sandbox.backend import Allocation
+from sandbox.backend import Allocation, RunSpec
 from sandbox.host.slots import Claim
 from sandbox.isolation import Isolation
 from storage.dataset import Dataset
@@ -29,6 +30,7 @@ from training.episode import Episode, EpisodeLimits, Step
 from training.journal import Journal, Trajectory
 from training.sandboxes import Sandboxes
 
+_PAUSE_SECONDS = 0.1
 _IDS = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
@@ -48,6 +50,8 @@ class TrainingOptions:
     """Sandboxes that are started before an episode needs them."""
     allow_eval: bool = False
     allow_test_scores: bool = False
+    patience: float = 20.0
+    """Seconds to wait for a slot: an episode that has just ended is still being removed."""
     group: str | None = None
     """The name under which episodes are recorded; by default they are not."""
 
@@ -75,6 +79,8 @@ class Running:
     def step(self, action: Action) -> Step:
         """Carry out an action; at the end of the episode, its sandbox is removed."""
         with self._mutex:
+            if self._closed:
+                raise UserError("the episode has ended: reset the environment")
             self.touched = time.monotonic()
             step = self.episode.step(action)
             self.trajectory.add(action, step.observation, step.reward)
@@ -82,6 +88,10 @@ class Running:
         if step.done:
             self.close()
         return step
+
+    def idle_seconds(self) -> float:
+        """Time since the last action; 0 during one."""
+        return 0.0 if self._mutex.locked() else time.monotonic() - self.touched
 
     def row(self) -> dict[str, Any]:
         """The row of the table of episodes."""
@@ -100,10 +110,9 @@ class Running:
     def close(self) -> None:
         """End the episode if it has not ended, and remove its sandbox. An action in progress is interrupted."""
         with self._closing:
-            if self._closed:
-                return
-            self._closed = True
-        self._end(self)
+            if not self._closed:
+                self._closed = True
+                self._end(self)
 
 
 class Episodes:
@@ -138,6 +147,8 @@ class Episodes:
             self._sandboxes = self._resources.enter_context(
                 Sandboxes(options.isolation, self._settings.scratch, options.warm)
             )
+            first = next(iter(self._datasets.values()))
+            self._sandboxes.start_ahead(self._spec(first), first.kind)
         except BaseException:
             self._resources.close()
             raise
@@ -182,10 +193,9 @@ class Episodes:
         dataset, resources = self._datasets[name], contextlib.ExitStack()
         try:
             resources.enter_context(self._slot(id))
-            make_spec = dataset.spec(self._sandboxes.agent, self._limits(), seed or 0, Allocation(slots=self.slots))
-            sandbox = self._sandboxes.take(make_spec, f"{dataset.id} {dataset.dataset.key}")
+            sandbox = self._sandboxes.take(self._spec(dataset), dataset.kind)
             resources.callback(sandbox.close)
-            episode = Episode(id, dataset, sandbox, self.options.limits)
+            episode = Episode(id, dataset, sandbox, self.options.limits, seed or 0)
         except BaseException:
             resources.close()
             raise
@@ -194,18 +204,30 @@ class Episodes:
             self._running[id] = running
         return running
 
-    def _slot(self, id: str) -> contextlib.AbstractContextManager[Allocation]:
-        """A slot of the host, which runs of agents share with episodes."""
+    def _slot(self, id: str) -> contextlib.ExitStack:
+        """A slot of the host, which runs of agents share with episodes. Raises `NoSlot`."""
 
         def refuse(reason: str) -> None:
             raise NoSlot(f"all {self.slots} slots of this host (MLEBENCH_AGENTS) are taken: {reason}")
 
         claim = Claim(f"episode-{id}", "", self.options.isolation.backend, labels={"episode": id})
-        return host_slots().take(claim, self.slots, refuse)
+        deadline = time.monotonic() + self.options.patience
+        while True:
+            slot = contextlib.ExitStack()
+            try:
+                slot.enter_context(host_slots().take(claim, self.slots, refuse))
+            except NoSlot:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(_PAUSE_SECONDS)
+            else:
+                return slot
 
-    def _limits(self) -> Any:
-        limits = self._sandboxes.agent.limits.override(time_limit_seconds=self.options.limits.seconds)
-        return limits.capped(caps(self._settings).override(time_limit_seconds=self.options.limits.seconds))
+    def _spec(self, dataset: TrainingDataset) -> Callable[[Path], RunSpec]:
+        agent, seconds = self._sandboxes.agent, self.options.limits.seconds
+        limits = agent.limits.override(time_limit_seconds=seconds)
+        limits = limits.capped(caps(self._settings).override(time_limit_seconds=seconds))
+        return dataset.spec(agent, limits, Allocation(slots=self.slots))
 
     def _record(self, id: str, dataset: TrainingDataset, seed: int | None) -> dict[str, Any]:
         return {
@@ -221,11 +243,13 @@ class Episodes:
         }
 
     def _end(self, running: Running, resources: contextlib.ExitStack) -> None:
-        with self._mutex:
-            self._running.pop(running.id, None)
         resources.close()
-        if self._journal is not None:
-            self._journal.record(running.row(), running.trajectory)
+        try:
+            if self._journal is not None:
+                self._journal.record(running.row(), running.trajectory)
+        finally:
+            with self._mutex:
+                self._running.pop(running.id, None)
 
     def close(self) -> None:
         """End all episodes and remove their sandboxes."""

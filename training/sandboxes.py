@@ -68,15 +68,15 @@ class Sandbox:
         except (BackendError, OSError) as error:
             self.ended = str(error)
 
-    def begin(self, seconds: float) -> None:
-        """State the time limit of an episode that begins now. Raises `BackendError` if the sandbox has ended."""
+    def begin(self, seconds: float, seed: int) -> None:
+        """State the time limit and the seed of an episode that begins now. Raises `BackendError` if it has ended."""
         limits = replace(self.spec.limits, time_limit_seconds=seconds)
         home = HOME if self._in_container else self._layout.home
         # It is mounted as a single file, so its text is replaced and not the file.
         text = instructions(replace(self.spec, limits=limits), home)
         (self._layout.home / "instructions.txt").write_text(text, encoding="utf-8")
         try:
-            self._shell = Shell(self._pipe, {"TIME_LIMIT_SECONDS": f"{seconds:g}"})
+            self._shell = Shell(self._pipe, {"TIME_LIMIT_SECONDS": f"{seconds:g}", "SEED": str(seed)})
         except OSError as error:
             raise BackendError(f"a sandbox has ended ({error}): {self.ended or 'its shell does not start'}") from error
 
@@ -166,11 +166,12 @@ class Sandbox:
         return self.spec.data, relative.relative_to("data")
 
     def close(self) -> None:
-        """End it and remove everything of it."""
-        if self._shell is not None:
-            self._shell.close()
+        """End it and remove everything of it. A command in progress, which another thread waits for, ends with it."""
+        self.ended = self.ended or "it was removed"
         with contextlib.suppress(BackendError):
             self._backend.discard(self._handle)
+        if self._shell is not None:
+            self._shell.close()
 
 
 class Sandboxes:
@@ -217,11 +218,15 @@ class Sandboxes:
             if sandbox is not None:
                 self._ready.remove(sandbox)
         sandbox = sandbox or self._start(make_spec)
+        self.start_ahead(make_spec, kind)
+        return sandbox
+
+    def start_ahead(self, make_spec: Callable[[Path], RunSpec], kind: str) -> None:
+        """Start sandboxes of a kind for later episodes, without waiting for them; see `take`."""
         with self._mutex:
             if self._warm and not self._closed and (self._filling is None or not self._filling.is_alive()):
                 self._filling = threading.Thread(target=self._fill, args=(make_spec, kind), daemon=True)
                 self._filling.start()
-        return sandbox
 
     def _start(self, make_spec: Callable[[Path], RunSpec]) -> Sandbox:
         spec = make_spec(self._folder / secrets.token_hex(6))

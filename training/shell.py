@@ -17,6 +17,7 @@ import signal
 import socket
 import struct
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -62,8 +63,12 @@ class Pipe(Protocol):
         """The next piece of output 1 or 2, or None at the end of both. Raises `TimeoutError`."""
         ...
 
+    def end(self) -> None:
+        """End the shell, so that a `receive` of another thread returns."""
+        ...
+
     def close(self) -> None:
-        """End the shell."""
+        """Free what it uses, once no thread is in `receive`."""
         ...
 
 
@@ -73,6 +78,7 @@ class Shell:
     def __init__(self, opened: Callable[[], Pipe], variables: Mapping[str, str]) -> None:
         """Run commands in a shell that `opened` starts, with further environment variables."""
         self._opened, self._pipe = opened, opened()
+        self._mutex = threading.RLock()
         exports = "".join(f"export {name}={shlex.quote(value)}\n" for name, value in variables.items())
         self._start = f'{exports}mlebench_shell="$(command -v bash || command -v sh)"\n'.encode()
         self._pipe.send(self._start)
@@ -96,15 +102,16 @@ class Shell:
             f"printf '\\n{mark} %d\\n' $?; printf '\\n{mark} \\n' >&2\n"
         )
         outputs = {number: _Output(mark.encode(), output_bytes) for number in _OUTPUTS}
-        try:
-            self._pipe.send(lines.encode("utf-8", "surrogateescape"))
-            self._read(outputs, began + seconds + _GRACE_SECONDS)
-        except TimeoutError:
-            raise RunLost("a command could not be ended at its time limit") from None
-        except OSError:
-            pass  # the shell has ended
-        if not all(output.complete for output in outputs.values()):
-            self._restart()
+        with self._mutex:
+            try:
+                self._pipe.send(lines.encode("utf-8", "surrogateescape"))
+                self._read(outputs, began + seconds + _GRACE_SECONDS)
+            except TimeoutError:
+                raise RunLost("a command could not be ended at its time limit") from None
+            except OSError:
+                pass  # the shell has ended
+            if not all(output.complete for output in outputs.values()):
+                self._restart()
         texts = [output.text() for output in outputs.values()]
         cut = any(output.left_out for output in outputs.values())
         return Ran(outputs[1].exit_code, texts[0], texts[1], time.monotonic() - began, cut)
@@ -125,8 +132,10 @@ class Shell:
             raise RunLost(f"the sandbox has ended: {error}") from None
 
     def close(self) -> None:
-        """End the shell; programs in the background go on."""
-        self._pipe.close()
+        """End the shell, also during a command; programs in the background go on."""
+        self._pipe.end()
+        with self._mutex:
+            self._pipe.close()
 
 
 class _Output:
@@ -202,10 +211,13 @@ class ContainerPipe:
                 return None
             self._rest += received
 
-    def close(self) -> None:
-        """Close the input of the shell, which ends it."""
+    def end(self) -> None:
+        """End the connection; the shell ends with its input."""
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        """Close the connection."""
         self._response.close()
         self._client.close()
 
@@ -249,10 +261,13 @@ class ProcessPipe:
             self._selector.unregister(key.fileobj)
         return None
 
-    def close(self) -> None:
+    def end(self) -> None:
         """Kill the shell and the programs of its process group."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
+
+    def close(self) -> None:
+        """Close its inputs and outputs."""
         self._process.wait()
         self._selector.close()
         for stream in (self._process.stdin, self._process.stdout, self._process.stderr):

@@ -5,6 +5,8 @@ The official clients of OpenAI and Anthropic, which talk to the gateway, are in 
 Their dependencies do not fit with ours, and some need a newer Python. `make readers` installs them into
 `.venv-readers`; READERS names another place. Scripts run there get arguments and print one JSON value.
 
+The client of OpenEnv, which talks to `mlebench serve`, is in `.venv-openenv`.
+
 The Inspect port of the benchmark imports `mlebench`. It is in `.venv-inspect`, which has our packages as well.
 """
 
@@ -19,12 +21,18 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 HOME = Path(os.environ.get("READERS", ROOT / ".venv-readers"))
 PYTHON = HOME / "bin" / "python"
+OPENENV = ROOT / ".venv-openenv" / "bin" / "python"
 INSPECT_PORT = ROOT / ".venv-inspect" / "bin" / "python"
 
 
 def missing() -> str | None:
     """Why the environment cannot be used; None if it can."""
     return None if PYTHON.exists() else f"{PYTHON} does not exist: make readers"
+
+
+def missing_openenv() -> str | None:
+    """Why the client of OpenEnv cannot be used; None if it can."""
+    return None if OPENENV.exists() else f"{OPENENV} does not exist: make readers"
 
 
 def missing_inspect_port() -> str | None:

@@ -158,7 +158,7 @@ def test_there_are_at_most_as_many_episodes_as_slots(
     monkeypatch.setenv("MLEBENCH_AGENTS", "1")
     get_settings.cache_clear()
     try:
-        episodes = make_episodes()
+        episodes = make_episodes(patience=0.0)
         running = episodes.begin()
         with pytest.raises(NoSlot, match=r"all 1 slots of this host \(MLEBENCH_AGENTS\) are taken"):
             episodes.begin()
