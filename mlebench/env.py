@@ -1,6 +1,6 @@
 """An environment in this process to train or try agents in, with the methods of gymnasium.
 
-    env = mlebench.env.make("digits", store="store", allow_test_scores=True)
+    env = mlebench.env.make("digits", rows=200, store="store")
     observation, info = env.reset()
     observation, reward, terminated, truncated, info = env.step({"type": "run", "command": "ls data"})
     env.close()
@@ -14,7 +14,9 @@ from dataclasses import replace
 from typing import Any, Self
 
 from common.errors import UserError
+from competitions.variant import VariantName
 from sandbox.isolation import Isolation
+from tasks.variants import derive_variant
 from tasks.wiring.context import open_store
 from training.actions import Action
 from training.episode import EpisodeLimits
@@ -81,6 +83,8 @@ class Environment:
 def make(
     competition_id: str,
     *,
+    rows: int | None = None,
+    variant_seed: int = 0,
     store: str | None = None,
     backend: str = "docker",
     limits: dict[str, Any] | None = None,
@@ -88,20 +92,26 @@ def make(
     allow_test_scores: bool = False,
     allow_untrusted: bool = False,
 ) -> Environment:
-    """An environment on the prepared dataset of a competition.
+    """An environment on the prepared dataset of a competition, or on a small variant, which is derived if missing.
 
     Args:
         competition_id: the competition.
+        rows: units of train of the variant, such as 200; by default the whole competition.
+        variant_seed: chooses the units of the variant.
         store: the store with the dataset; by default that of the settings.
         backend: `docker`, or `process`, which does not isolate and therefore needs `allow_untrusted`.
         limits: fields of `training.episode.EpisodeLimits` that are to differ, such as `{"seconds": 600}`.
         allow_eval: allow the 22 Lite competitions, on which agents are evaluated.
-        allow_test_scores: allow rewards that are scores on the benchmark's own test set.
+        allow_test_scores: allow the whole competition, whose rewards are scores on the benchmark's test set.
         allow_untrusted: run commands without isolation.
 
     Raises:
         UserError: the dataset is not prepared or must not be used, or this machine cannot run sandboxes.
     """
+    opened = open_store(store)
+    if rows is not None:
+        variant = derive_variant(str(VariantName(competition_id, rows, variant_seed)), opened.root)
+        competition_id = variant.competition_id
     options = TrainingOptions(
         (competition_id,),
         isolation=Isolation(backend, network="none", allow_untrusted=allow_untrusted),
@@ -109,4 +119,4 @@ def make(
         allow_eval=allow_eval,
         allow_test_scores=allow_test_scores,
     )
-    return Environment(Episodes(open_store(store), options))
+    return Environment(Episodes(opened, options))

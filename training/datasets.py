@@ -12,7 +12,9 @@ from typing import Any, Self
 
 from common.errors import UserError
 from competitions import registry
+from competitions.competition import Competition
 from competitions.truth import require_scorable, truth_form
+from competitions.variant import Variant
 from grading.grade import Grade
 from grading.medals import Thresholds, above_median, dense_reward, human_percentile, medal_for
 from grading.workers import GradingLimits, GradingPool, Scorer
@@ -44,17 +46,24 @@ class Judgement:
     """valid, message, score, part (private or whole), medal, human_percentile, improvement over the sample."""
 
 
-def require_allowed(competition_id: str, *, allow_eval: bool, allow_test_scores: bool) -> None:
+def is_evaluated(competition: Competition) -> bool:
+    """Whether agents are evaluated on a competition, or on that which it is a variant of."""
+    whole = competition.parent if isinstance(competition, Variant) else competition
+    return whole.id in registry.list(EVALUATION)
+
+
+def require_allowed(competition: Competition, *, allow_eval: bool, allow_test_scores: bool) -> None:
     """Raise `UserError` if agents must not be trained on the prepared dataset of a competition."""
-    if competition_id in registry.list(EVALUATION) and not allow_eval:
+    if is_evaluated(competition) and not allow_eval:
         raise UserError(
-            f"{competition_id} is one of the 22 Lite competitions, on which agents are evaluated: train on others, or "
+            f"{competition.id} is one of the 22 Lite competitions, on which agents are evaluated: train on others, or "
             "allow it with --allow-eval"
         )
-    if not allow_test_scores:
+    if not isinstance(competition, Variant) and not allow_test_scores:
         raise UserError(
-            f"rewards of {competition_id} would be scores on the benchmark's own test set: accept that with "
-            "--allow-test-scores; scores of agents that were trained with them must not be reported"
+            f"rewards of {competition.id} would be scores on the benchmark's whole test set: train on a small variant "
+            f"(mlebench prepare -c {competition.id} --rows 200), or accept that with --allow-test-scores; scores of "
+            "agents that were trained with it must not be reported"
         )
 
 

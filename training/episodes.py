@@ -17,6 +17,7 @@ from common.errors import UserError
 from common.settings import Settings, get_settings
 from competitions import registry
 from competitions.editions import Edition
+from competitions.variant import Variant
 from sandbox.backend import Allocation, RunSpec
 from sandbox.host.slots import Claim
 from sandbox.isolation import Isolation
@@ -25,7 +26,7 @@ from storage.store import Store
 from tasks.wiring.context import caps, local_cache
 from tasks.wiring.host import host_slots
 from training.actions import Action, Observation
-from training.datasets import EVALUATION, TrainingDataset, require_allowed
+from training.datasets import TrainingDataset, is_evaluated, require_allowed
 from training.episode import Episode, EpisodeLimits, Step
 from training.journal import Journal, Trajectory
 from training.sandboxes import Sandboxes
@@ -129,7 +130,7 @@ class Episodes:
         self._store, self.options, self._settings = store, options, settings or get_settings()
         for competition_id in options.competitions:
             require_allowed(
-                registry.get(competition_id).id,
+                registry.get(competition_id),
                 allow_eval=options.allow_eval,
                 allow_test_scores=options.allow_test_scores,
             )
@@ -236,8 +237,8 @@ class Episodes:
             "edition": dataset.dataset.edition,
             "dataset_key": dataset.dataset.key,
             "seed": seed,
-            "division": "eval" if dataset.competition.id in registry.list(EVALUATION) else "train",
-            "test_scores": True,
+            "division": "eval" if is_evaluated(dataset.competition) else "train",
+            "test_scores": not isinstance(dataset.competition, Variant),
             "backend": self.options.isolation.backend,
             "started_at": datetime.now(UTC).isoformat(),
         }

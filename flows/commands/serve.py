@@ -27,7 +27,9 @@ class EpisodeOptions:
     """Options of the episodes."""
 
     TITLE: ClassVar[str] = "Episodes"
-    edition: Annotated[Any, option("--edition", type=click.Choice(EDITIONS), show_default=True)] = "v1"
+    edition: Annotated[
+        Any, option("--edition", type=click.Choice(EDITIONS), show_default=True, help="Edition of the datasets.")
+    ] = "v1"
     backend: Annotated[
         str,
         option(
@@ -75,8 +77,8 @@ class Permissions:
         option(
             "--allow-test-scores",
             is_flag=True,
-            help="Give rewards that are scores on the benchmark's own test sets. Scores of agents that were trained "
-            "with them must not be reported.",
+            help="Serve whole competitions, whose rewards are scores on the benchmark's test sets. Scores of agents "
+            "that were trained with them must not be reported.",
         ),
     ] = False
     allow_untrusted: Annotated[
@@ -109,7 +111,7 @@ def command(
     progress at a time. Ctrl-C ends the server and all episodes.
     """
     if not selection:
-        raise UsageError("name the competitions to serve with -c ID, or a split with --split or --all")
+        raise UsageError("name the competitions to serve, such as -c spaceship-titanic--rows200-seed0")
     from common import guard
     from sandbox.isolation import Isolation
     from training.episode import EpisodeLimits

@@ -203,7 +203,7 @@ def test_episodes_are_recorded(make_episodes: Callable[..., Episodes], store: St
 @pytest.mark.parametrize(
     ("competition", "allowed", "message"),
     [
-        (COMPETITION, {}, "scores on the benchmark's own test set: accept that with --allow-test-scores"),
+        (COMPETITION, {}, "scores on the benchmark's whole test set: train on a small variant"),
         ("spaceship-titanic", {"allow_test_scores": True}, "not prepared"),
         ("leaf-classification", {"allow_test_scores": True}, "one of the 22 Lite competitions"),
     ],

@@ -189,6 +189,7 @@ def test_the_token_is_that_of_the_file(store: Store, tmp_path: Path) -> None:
         ((), 2, "name the competitions to serve"),
         (("-c", "leaf-classification", "--allow-test-scores"), 1, "Lite competitions, on which agents are evaluated"),
         (("-c", COMPETITION), 1, "accept that with --allow-test-scores"),
+        (("-c", "leaf-classification--rows50-seed0"), 1, "Lite competitions, on which agents are evaluated"),
         (("-c", "cifar", "--allow-test-scores"), 2, "unknown competition"),
         (("-c", COMPETITION, "--allow-test-scores", "--backend", "process"), 1, "--allow-untrusted"),
         (("-c", COMPETITION, "--allow-test-scores", "--host", "192.0.2.1"), 1, "port 8765 of 192.0.2.1 cannot be used"),
