@@ -14,6 +14,7 @@ PARALLEL := -n $(WORKERS) --dist loadfile $(if $(UNTIL),--until $(UNTIL))
 PYTEST ?= $(PARALLEL) -m "not slow"
 READERS := .venv-readers
 INSPECT := .venv-inspect
+OPENENV := .venv-openenv
 DOCS := .venv-docs
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
@@ -115,7 +116,7 @@ test-pythons: $(VENV)/installed-dev
 	@PYTHONS="$(PYTHONS)" $(BIN)/python -m tests.pythons
 
 # Some of these tools need a newer Python than we do.
-readers: $(INSPECT)/installed $(READERS)/installed
+readers: $(INSPECT)/installed $(OPENENV)/installed $(READERS)/installed
 $(READERS)/installed: tests/readers/requirements.txt | $(VENV)/installed
 	@for python in $(PYTHON) python3.14 python3.13 python3.12 "$$HOME"/.pyenv/versions/3.1[2-9]*/bin/python; do \
 		if "$$python" -c 'import sys; sys.exit(sys.version_info < (3, 12))' 2> /dev/null; then found="$$python"; break; fi; \
@@ -124,6 +125,13 @@ $(READERS)/installed: tests/readers/requirements.txt | $(VENV)/installed
 	echo "Installing into $(READERS) ..."; \
 	"$$found" -m venv $(READERS)
 	@$(call install,$(READERS),--requirement tests/readers/requirements.txt)
+	@touch $@
+
+# The client of OpenEnv, which talks to `mlebench serve`.
+$(OPENENV)/installed: tests/readers/openenv.txt | $(VENV)/installed
+	@echo "Installing into $(OPENENV) ..."
+	@$(BIN)/python -m venv --clear $(OPENENV)
+	@$(call install,$(OPENENV),--no-deps --requirement tests/readers/openenv.txt)
 	@touch $@
 
 # The Inspect port imports `mlebench`, so it runs with our packages: this environment adds what they lack.
