@@ -13,12 +13,12 @@ import secrets
 import selectors
 import shlex
 import shutil
-import signal
 import socket
 import struct
 import subprocess
 import threading
 import time
+import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +27,7 @@ from typing import Any, Protocol
 from sandbox.docker import runs
 from sandbox.docker.engine import connect, engine_errors
 from sandbox.errors import BackendError, RunLost
+from sandbox.process import processes
 
 COMMAND_CHARACTERS = 100_000
 """The longest command. The kernel limits an argument to 128 KiB."""
@@ -227,13 +228,14 @@ class ProcessPipe:
 
     def __init__(self, home: Path, env: Mapping[str, str]) -> None:
         """Start a shell in a home, with the environment of an agent."""
+        self._marker = uuid.uuid4().hex
         self._process = subprocess.Popen(
             [shutil.which("sh") or "/bin/sh"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             cwd=home,
-            env=dict(env),
+            env={**env, processes.RUN_MARKER: self._marker},
             start_new_session=True,
         )
         assert self._process.stdin is not None
@@ -262,9 +264,8 @@ class ProcessPipe:
         return None
 
     def end(self) -> None:
-        """Kill the shell and the programs of its process group."""
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, signal.SIGKILL)
+        """Kill the shell and all that it has started: `timeout` makes process groups of its own."""
+        processes.kill_by_marker(self._marker)
 
     def close(self) -> None:
         """Close its inputs and outputs."""
