@@ -217,6 +217,9 @@ def report_conditions(runs: pd.DataFrame, grades: pd.DataFrame, run_group: str) 
     if len(group_runs) and no_policy:
         backends = ", ".join(sorted(group_runs["backend"].dropna().unique()))
         facts["Network"] = f"not restricted ({backends} backend)" if backends else "not restricted"
+    if "feedback_missing" in group_runs and len(missing := group_runs[group_runs["feedback_missing"].notna()]):
+        named = sorted({f"{name} ({why})" for name, why in missing[["competition_id", "feedback_missing"]].to_numpy()})
+        facts["Without feedback"] = f"{len(missing)} of {len(group_runs)} runs: {', '.join(named)}"
     graded = grades[grades["run_group"] == run_group] if len(grades) else grades
     boards = sorted(graded["leaderboard"].dropna().unique()) if "leaderboard" in graded else []
     facts["Medal thresholds"] = ", ".join(boards) or "stored"

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from grading.conditions import deviations, switched_on, unlike, unlike_grades, unlike_values
+from grading.conditions import deviations, report_conditions, switched_on, unlike, unlike_grades, unlike_values
 from grading.statistics.aggregate import rates_of
 from grading.statistics.compare import compare
 from grading.statistics.counting import Counting, cells_of
@@ -250,6 +250,12 @@ class TestConditions:
         assert deviations(off, 3, "v1") == []
         assert switched_on(groups) == [f"with feedback (a): {words}"]
         assert "30 % or 50 % of the test rows" in switched_on({"a": on, "b": on.assign(feedback=0.5)})[0]
+
+    def test_runs_without_the_feedback_that_was_requested_are_listed_with_the_reason(self) -> None:
+        runs = self.PUBLISHED.loc[[0, 0]].assign(run_group="g", backend="process", competition_id=["a", "b"])
+        runs["feedback_missing"] = [None, "3 units are too few"]
+        listed = report_conditions(runs, pd.DataFrame(), "g")["Without feedback"]
+        assert listed == "1 of 2 runs: b (3 units are too few)"
 
     def test_nothing_is_known_of_imported_results(self) -> None:
         imported = pd.DataFrame()
