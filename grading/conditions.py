@@ -148,7 +148,9 @@ def _meaning(name: str, groups: Sequence[pd.DataFrame]) -> str:
         column: " or ".join(_worded(column, value) for value in sorted(found - {False})) or "an unrecorded number"
         for column, found in values.items()
     }
-    return SWITCHES[name].format_map(told)
+    words = SWITCHES[name].format_map(told)
+    on, total = sum(int((runs[name].fillna(0) > 0).sum()) for runs in groups if name in runs), sum(map(len, groups))
+    return words if name != "feedback" or on == total else words.replace(":", f" in {on} of {total} runs:", 1)
 
 
 def _worded(column: str, value: Any) -> str:

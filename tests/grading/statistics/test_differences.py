@@ -245,6 +245,7 @@ class TestConditions:
         assert unlike_values({"a": on, "b": more}) == {"public scores a day": {"a": "5", "b": "50"}}
         partly = self.PUBLISHED.loc[[0, 0]].assign(feedback=[0.3, math.nan], feedback_calls_per_day=[5.0, math.nan])
         assert unlike_values({"a": partly, "b": partly[::-1]}) == {}, "not all can be divided"
+        assert switched_on({"a": partly})[0].startswith("with feedback in 1 of 2 runs: agents were told scores on 30 %")
         words = "agents were told scores on 30 % of the test rows, 5 a day, and are graded on the rest"
         assert deviations(on, 3, "v1") == [f"with feedback: {words}"]
         assert deviations(off, 3, "v1") == []
