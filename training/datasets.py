@@ -6,7 +6,7 @@ import contextlib
 import math
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -152,16 +152,20 @@ class TrainingDataset:
     def judge(self, submission: Path) -> Judgement:
         """The reward of a submission, by its score on the private part of the test set.
 
-        It is the score on the whole test set where that cannot be divided; `part` in the info says so.
+        It is the score on the whole test set where that cannot be divided; `part` in the info says so. Where it can, a
+        submission without a private score is invalid, as in a run with feedback.
         """
         column, sample_part, sample_score = self._sample_scores()
-        if column is not None:
-            grade, parts = self._grader.parts(submission, id=column, seconds=NOISE_SECONDS)
-        else:
-            grade, parts = self._grader.grade(submission), None
-        if parts is not None and parts.private is not None and sample_part is not None:
-            return self._judgement(grade, parts.private.score, sample_part.score, "private")
-        return self._judgement(grade, grade.report.score, sample_score, "whole")
+        if column is None or sample_part is None:
+            grade = self._grader.grade(submission)
+            return self._judgement(grade, grade.report.score, sample_score, "whole")
+        grade, parts = self._grader.parts(submission, id=column, seconds=NOISE_SECONDS)
+        private = parts.private.score if parts is not None and parts.private is not None else None
+        if grade.outcome == "valid" and private is None:
+            reason = parts.message if parts is not None else f"the score on all rows is {grade.report.score}"
+            message = f"there is no score on the private part of the test set: {reason}"
+            grade = replace(grade, outcome="invalid", message=message)
+        return self._judgement(grade, private, sample_part.score, "private")
 
     def _judgement(self, grade: Grade, score: float | None, reference: float | None, part: str) -> Judgement:
         sign = -1.0 if self._thresholds.lower_is_better else 1.0

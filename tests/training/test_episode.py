@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +78,25 @@ def test_predictions_are_scored_on_own_truth(episode: Episode) -> None:
     assert scored.left.scores == 19
     wrong = act(episode, "score", predictions="code/p.csv", truth="instructions.txt").observation
     assert (wrong.valid, wrong.score) == (False, None)
+
+
+def test_without_a_private_score_there_is_no_reward(
+    make_episodes: Callable[..., Episodes], store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The test set can be divided: a score on all rows would reward what a run with feedback calls invalid."""
+    dataset = make_episodes().begin().episode.dataset
+    gold = store.local("prepared", "v1", COMPETITION, "k") / registry.get(COMPETITION).facts.files.gold_submission
+    assert dataset.judge(gold).reward > 0.5
+    parts_of = dataset._grader.parts
+
+    def parts(*arguments: Any, **options: Any) -> Any:
+        grade, found = parts_of(*arguments, **options)
+        return grade, replace(found, private=None, message="only one class")
+
+    monkeypatch.setattr(dataset._grader, "parts", parts)
+    judgement = dataset.judge(gold)
+    assert (judgement.reward, judgement.info["valid"], judgement.info["score"]) == (0.0, False, None)
+    assert judgement.info["message"] == "there is no score on the private part of the test set: only one class"
 
 
 def test_the_reward_is_that_of_the_private_part(episode: Episode, store: Store, tmp_path: Path) -> None:
