@@ -149,8 +149,8 @@ def differences(context: RunContext, record: RunRecord, attempt: Attempt) -> lis
         "backend": request.isolation.backend,
         "network": conditions.get("network", "not restricted"),
         "runtime": conditions.get("runtime", "none"),
-        **{name: getattr(request, name) or False for name in SWITCHES},
-        "public scores a day": None if request.feedback is None else request.feedback_calls,
+        **{name: _switch(getattr(request, name)) for name in SWITCHES},
+        "public scores a day": request.feedback_calls,
     }
     was = {
         "agent": record.agent,
@@ -163,9 +163,11 @@ def differences(context: RunContext, record: RunRecord, attempt: Attempt) -> lis
         "backend": record.backend,
         "network": record.network or "not restricted",
         "runtime": record.runtime or "none",
-        **{name: getattr(record, name) or False for name in SWITCHES},
+        **{name: _switch(getattr(record, name)) for name in SWITCHES},
         "public scores a day": record.feedback_calls_per_day,
     }
+    if None in (record.feedback, request.feedback):  # that it was switched on or off says enough
+        del now["public scores a day"]
     differing = [name for name in now if was[name] != now[name] and name not in by_machine]
     texts = [f"{name} was {was[name]}, is now {now[name]}" for name in differing]
     if record.feedback_missing and request.feedback is None:
@@ -177,6 +179,11 @@ def differences(context: RunContext, record: RunRecord, attempt: Attempt) -> lis
     if record.submission_from:
         texts.append(f"the run is a copy of {record.submission_from}")
     return texts or ["its limits, or how its key is computed"]
+
+
+def _switch(value: bool | float | None) -> str:
+    """A condition of `SWITCHES`, in words."""
+    return "off" if not value else "on" if value is True else f"{100 * value:g} %"
 
 
 def _size(count: int | None) -> str | None:

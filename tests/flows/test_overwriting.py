@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from common.errors import UserError
 from common.settings import get_settings
 from flows.cli import main
+from storage.runs.folders import RunFolder
 from tests.agents import write_agent
+from tests.stores import Store
 
 COPY = 'cp "$SAMPLE_SUBMISSION" "$SUBMISSION_DIR/submission.csv"\n'
 Run = Callable[..., tuple[int, str]]
@@ -98,3 +101,23 @@ def test_a_task_of_a_worker_refuses_too(tmp_path: Path, agent: Path, run: Run) -
     (attempt,) = attempts_of(RunContext.of(request), "diabetes")
     with pytest.raises(UserError, match="is now 1 minute"):
         run_agent(attempt)
+
+
+def test_what_feedback_was_is_said_in_words(tmp_path: Path, agent: Path, run: Run) -> None:
+    from tasks.wiring.attempts import attempts_of, differences
+    from tasks.wiring.context import RunContext
+    from tasks.wiring.requests import RunRequest
+
+    assert run()[0] == 0
+    record = RunFolder(Store(str(tmp_path / "store")), "g", "diabetes", 0).read_run()
+    assert record is not None
+
+    def said(then: dict[str, Any], now: dict[str, Any]) -> list[str]:
+        context = RunContext.of(RunRequest(agent=str(agent), run_group="g", store=str(tmp_path / "store"), **now))
+        (attempt,) = attempts_of(context, "diabetes")
+        return [text for text in differences(context, record.replace(**then), attempt) if "limit" not in text]
+
+    of_five = {"feedback": 0.3, "feedback_calls_per_day": 5}
+    assert said(of_five, {}) == ["feedback was 30 %, is now off"]
+    assert said({}, {"feedback": 0.2, "scorer": True}) == ["scorer was off, is now on", "feedback was off, is now 20 %"]
+    assert said(of_five, {"feedback": 0.3, "feedback_calls": 9}) == ["public scores a day was 5, is now 9"]
