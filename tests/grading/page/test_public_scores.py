@@ -81,6 +81,8 @@ def test_public_scores_stand_beside_private_ones() -> None:
     assert "cactus baseline · feedback 1 2 0.8 0.8 0.7 0.1 70 counts" in text
     assert "1 3 0.9 0.9 0.65 0.25 65 chosen" in text
     assert "4 files with a public score" in text
+    assert "Gap in points" in text
+    assert "Told Private Public better by Percentile Choice" in text, "in units of the metric, so it is not called gap"
     assert section().count('class="line') == 2, "public and private, over the number of files"
 
 
