@@ -107,7 +107,7 @@ _RUNS = TableSchema(
         Column("knowledge_cutoff", "string", "Month of the model's newest training data; null if not stated."),
         Column("validation_calls", "int64", "Requests to the validation service."),
         Column("scorer_calls", "int64", "Requests to the scorer; null if the run had none."),
-        Column("public_score_calls", "int64", "Requests for public scores; null if the run had none."),
+        Column("public_score_calls", "int64", "Requests for public scores, without refused ones; null if it had none."),
         Column("gateway_requests", "int64", "Requests to language models that reached a provider or tried to."),
         Column("gateway_tokens", "int64", "Input and output tokens of these requests.", "tokens"),
         Column("gateway_cost_usd", "float64", "Their cost; null if the price of one is unknown.", "USD"),
