@@ -37,7 +37,7 @@ def command(run_group: str | None, storage: StoreOptions) -> None:
     those of other hosts that use the same store. A run is `interrupted` if its agent was started and nobody waits for
     it any more; the command that started it continues it. Of each run, the host, the number of GPUs, how often its
     agent was started if more than once, and what language models have cost are listed; columns without any value are
-    left out.
+    left out. FEEDBACK is the share of the test rows on which agents of a group were told scores.
     """
     store = storage.open()
     rows = _runs(store, run_group) if run_group else _groups(store)
@@ -65,6 +65,8 @@ def _groups(store: Store) -> list[dict[str, Any]]:
             "run_group": group,
             "runs": len(records),
             "agents": sorted({record.agent for record in records}),
+            "feedback": sorted({record.feedback for record in records if record.feedback is not None}),
+            "runs_with_feedback": sum(record.feedback is not None for record in records),
             "last_finished": max((record.finished_at for record in records if record.finished_at), default=None),
             "cost_usd": sum(record.gateway_cost_usd or 0.0 for record in records),
             "in_progress": Counter(run.state for run in live_runs if run.folder.run_group == group),
@@ -122,7 +124,8 @@ def _runs(store: Store, run_group: str) -> list[dict[str, Any]]:
 
 
 def _lines_of_groups(rows: list[dict[str, Any]]) -> list[tuple[str, ...]]:
-    lines: list[tuple[str, ...]] = [("RUN GROUP", "RUNS", "AGENT", "LAST FINISHED (UTC)", "COST", "IN PROGRESS")]
+    names = ("RUN GROUP", "RUNS", "AGENT", "LAST FINISHED (UTC)", "FEEDBACK", "COST", "IN PROGRESS")
+    lines: list[tuple[str, ...]] = [names]
     for row in rows:
         last = row["last_finished"]
         lines.append(
@@ -131,6 +134,7 @@ def _lines_of_groups(rows: list[dict[str, Any]]) -> list[tuple[str, ...]]:
                 str(row["runs"]),
                 ", ".join(row["agents"]) or "-",
                 f"{last:%Y-%m-%d %H:%M}" if last else "-",
+                _feedback(row),
                 _dollars(row["cost_usd"]),
                 ", ".join(f"{count} {state}" for state, count in sorted(row["in_progress"].items())) or "-",
             )
@@ -147,6 +151,13 @@ def _lines_of_runs(rows: list[dict[str, Any]]) -> list[tuple[str, ...]]:
         placement = (row["host"] or "-", str(row["gpus"] or "-"), tries, _dollars(row["cost_usd"]))
         lines.append((row["run"], row["status"] or "-", time, *row["cells"], *placement))
     return _with_values(lines, 5)
+
+
+def _feedback(row: dict[str, Any]) -> str:
+    """The shares of the test rows on which agents were told scores, and in how many runs if not in all."""
+    shares = " or ".join(f"{100 * share:g} %" for share in row["feedback"])
+    some = shares and row["runs_with_feedback"] < row["runs"]
+    return f"{shares} ({row['runs_with_feedback']} of {row['runs']} runs)" if some else shares or "-"
 
 
 def _dollars(amount: float | None) -> str:

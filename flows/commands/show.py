@@ -11,7 +11,9 @@ from flows.commands.answers import answer, takes_json
 from flows.commands.completion import RUNS
 from flows.commands.options import StoreOptions, takes
 from grading.words import number, score_and_medal
-from storage.runs.folders import RunFolder, folders, similar_groups
+from storage.runs.files import SUBMISSION
+from storage.runs.folders import RunFolder, StoredRun, folders, similar_groups
+from storage.runs.records import GradeRecord, RunRecord
 from storage.store import Store
 from tasks.wiring.in_progress import RunInProgress, in_progress
 from tasks.wiring.requests import switched_on
@@ -106,6 +108,8 @@ def command(run: str, storage: StoreOptions) -> None:
     score, medal = score_and_medal(grade.to_row() if grade else None)
     click.echo(f"{'score':<20}{score}")
     click.echo(f"{'medal':<20}{medal}")
+    if record.feedback is not None:
+        _show_feedback(record, grade, StoredRun(folder, record).source)
     if grade and grade.message:
         click.echo(f"{'grader says':<20}{clean(grade.message)}")
     if grade and grade.gold_threshold is not None:
@@ -117,6 +121,26 @@ def command(run: str, storage: StoreOptions) -> None:
     click.echo(f"\n{folder.url}")
     for path, size in sorted(files.items()):
         click.echo(f"{data_size(size):>9}  {path}")
+
+
+def _show_feedback(record: RunRecord, grade: GradeRecord | None, source: str) -> None:
+    """What the agent was told, and what counts of it."""
+    from common.cleaning import clean
+
+    told = {
+        "public rows": f"{100 * (record.feedback or 0):g} % of the test units; the score is on the others",
+        "public scores a day": record.feedback_calls_per_day,
+        "final choice": clean(", ".join(record.final)) if record.final else f"none: {SUBMISSION} counts",
+    }
+    if grade is not None:
+        told["file that counts"] = clean((grade.submission_path or "").removeprefix(f"{source}/")) or None
+        if grade.public_score is not None:
+            told["public score"] = f"{number(grade.public_score)}, does not count"
+        if grade.score_with_public_rows is not None:
+            told["score on all rows"] = f"{number(grade.score_with_public_rows)}, not comparable with other scores"
+    for name, value in told.items():
+        if value is not None:
+            click.echo(f"{name:<20}{value}")
 
 
 def _show_going(live_run: RunInProgress, store: Store) -> None:

@@ -39,6 +39,33 @@ def test_regrade_and_listings_mark_the_score(run: FeedbackRun, capsys: pytest.Ca
     assert (row["score"], row["feedback"]) == (5.0, 0.3)
 
 
+def test_groups_with_feedback_are_marked(run: FeedbackRun, capsys: pytest.CaptureFixture[str]) -> None:
+    RunFolder(run.store, "plain", "diabetes", 0).write_run(run.record.replace(run_group="plain", feedback=None))
+    RunFolder(run.store, "g", "diabetes", 1).write_run(run.record.replace(run_id="other", seed=1, feedback=None))
+    assert mlebench("ls", store=run.store) == 0
+    header, marked, plain, *_ = capsys.readouterr().out.splitlines()
+    assert "FEEDBACK" in header
+    assert "30 % (1 of 2 runs)" in marked
+    assert "%" not in plain
+
+
+def test_show_says_what_was_told_and_what_counts(run: FeedbackRun, capsys: pytest.CaptureFixture[str]) -> None:
+    run.finish(final=["3", "2"], feedback_calls_per_day=5)
+    assert mlebench("show", "g/diabetes/0", store=run.store) == 0
+    shown = capsys.readouterr().out
+    (grade,) = read_table(run.store, "grades").to_dict("records")
+    for name, value in (
+        ("public rows", "30 % of the test units; the score is on the others"),
+        ("public scores a day", "5"),
+        ("final choice", "3, 2"),
+        ("file that counts", "public_scores/2.csv"),
+        ("public score", "7, does not count"),
+        ("score on all rows", f"{grade['score_with_public_rows']:g}"),
+    ):
+        assert f"{name:<20}{value}" in shown
+    assert "not comparable with other scores" in shown
+
+
 def test_tables_and_the_published_report_say_it(run: FeedbackRun) -> None:
     (grade,) = read_table(run.store, "grades").to_dict("records")
     assert (grade["score"], grade["public_score"], grade["feedback"]) == (5.0, 7.0, 0.3)
