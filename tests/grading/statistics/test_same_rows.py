@@ -9,7 +9,12 @@ import pandas as pd
 from grading.statistics.compare import compare
 from tests.grading.statistics.rows import grade
 
-LIMITS: dict[str, Any] = {"gold_threshold": 4.0, "silver_threshold": 3.0, "bronze_threshold": 2.0, "median_threshold": 1.0}
+LIMITS: dict[str, Any] = {
+    "gold_threshold": 4.0,
+    "silver_threshold": 3.0,
+    "bronze_threshold": 2.0,
+    "median_threshold": 1.0,
+}
 
 
 def graded(competition: str, medal: str | None, score: float, **more: Any) -> dict[str, Any]:
