@@ -43,7 +43,7 @@ from tasks.wiring.requests import Attempt
 from tasks.wiring.resuming import checkpoints_of, find_resumed
 from tasks.wiring.run import ActiveRun, usage_meter
 from tasks.wiring.services import run_services, scorer_texts
-from tasks.wiring.storing import describe_end, lost_result, store_run
+from tasks.wiring.storing import lost_result, store_run
 
 _SLACK_SECONDS = 3600.0
 """Time between fetching the data and starting the agent, plus that between its end and storing its last file."""
@@ -240,8 +240,7 @@ def _run(run: ActiveRun) -> RunResult:
         tries.drop_last()
         run.checkpoints.remove()
         store_cancelled(run, handle, result, number)
-    store_run(run, handle, result, number)
-    progress.report(row, "ended", describe_end(run, result))
+    progress.report(row, "ended", store_run(run, handle, result, number))
     if result.status == "lost":
         raise BackendError(f"run {run.spec.run_id} was {result.message}")
     return result

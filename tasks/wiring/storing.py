@@ -10,7 +10,7 @@ import contextlib
 import hashlib
 import logging
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -26,6 +26,7 @@ from common.settings import get_settings
 from common.units import counted, duration
 from competitions.editions import VERSIONS
 from grading.conditions import SWITCHES
+from grading.feedback.public_scores import FINAL
 from sandbox import backends
 from sandbox.backend import RunHandle, RunResult, RunSpec
 from sandbox.errors import BackendError
@@ -49,8 +50,8 @@ _ATTEMPT_FILE = "attempt.json"
 _LONGEST_TRY_FOLDER = "try-0123456789"
 
 
-def store_run(run: ActiveRun, handle: RunHandle, result: RunResult, number: int) -> None:
-    """Store the files and, last, the record of a run that has ended in its `number`-th try.
+def store_run(run: ActiveRun, handle: RunHandle, result: RunResult, number: int) -> str:
+    """Store the files and, last, the record of a run that has ended in its `number`-th try; returns how it ended.
 
     Raises:
         LeaseLost: another process has taken over the run. Nothing was stored.
@@ -111,6 +112,7 @@ def store_run(run: ActiveRun, handle: RunHandle, result: RunResult, number: int)
     remove_pieces(run.folder)
     run.checkpoints.remove()
     run.runner.discard(handle)
+    return _end_in_words(result, services.counts(), record.message or "")
 
 
 def _joined(resumed: Resumed | None, result: RunResult, max_snapshots: int) -> RunResult:
@@ -155,16 +157,15 @@ def _join_snapshots(resumed: Resumed, own_snapshots: Path | None, target: Path, 
     draft.replace(target)
 
 
-def describe_end(run: ActiveRun, result: RunResult) -> str:
-    """How a run ended, in words."""
-    counts = run.services.counts()
+def _end_in_words(result: RunResult, counts: Mapping[str, Any], message: str) -> str:
     calls = counted(counts["validation_calls"], "validation")
     if "scorer_calls" in counts:
         calls += f", {counted(counts['scorer_calls'], 'call')} of the scorer"
     if "public_score_calls" in counts:
         calls += f", {counted(counts['public_score_calls'], 'request')} for public scores"
     submission_note = "" if result.submission is not None else ", no submission"
-    return f"{result.status} after {result.duration_seconds:.0f} s, {calls}{submission_note}"
+    final_note = f", {FINAL} was ignored" if f"{FINAL} is ignored" in message else ""
+    return f"{result.status} after {result.duration_seconds:.0f} s, {calls}{submission_note}{final_note}"
 
 
 def _trajectory(journals: dict[str, Path], spec: RunSpec) -> dict[str, Path]:
