@@ -118,6 +118,6 @@ class Variant(Competition):
             return derive(raw, roles, units, self.name.rows, self.name.seed, only_smaller=only_smaller)
         except TooFewUnits as error:
             advice = "use --rows below that" if error.units > LEAST_ROWS else "that is too few for a variant"
-            raise UserError(f"{self.parent.id} has {error}: {advice}") from error
+            raise UserError(f"{self.parent.id} has only {error.units:,} units of train: {advice}") from error
         except Underivable as error:
             raise UserError(f"{self.parent.id} has no variants: {error}") from error

@@ -24,7 +24,7 @@ class TooFewUnits(UserError):
     """Train has not more units than a variant is to have."""
 
     def __init__(self, units: int) -> None:
-        super().__init__(f"only {units:,} units of train")
+        super().__init__(f"{units} units of train are too few")
         self.units = units
 
 

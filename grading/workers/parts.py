@@ -107,7 +107,8 @@ def score_parts(
     public = public_units(cut.names, facts.id, share)
     few = min(public.sum(), (~public).sum())
     if few < MIN_UNITS:
-        return Parts(id=cut.key, message=f"a part has only {few} {'units' if few != 1 else 'unit'} of {cut.units}")
+        units = f"{few} {'units' if few != 1 else 'unit'} of {cut.units}"
+        return Parts(id=cut.key, message=f"a part has only {units}, and needs {MIN_UNITS}")
     if whole is not None and not same_score(score_of(score, cut.of(public | True))[0], whole):
         return Parts(id=cut.key, message="the score is not a function of rows that are found by their ids")
     found: dict[str, Part] = {}

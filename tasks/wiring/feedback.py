@@ -174,7 +174,8 @@ def _noted(path: Path) -> scores.PublicPart | str | None:
 
 
 REMEDY = (
-    "; leave these competitions out with --exclude, or run them without feedback by leaving out --feedback-required"
+    "; give --feedback a larger share if a part has too few units, leave these competitions out of -c, or leave out "
+    "--feedback-required to run them without feedback"
 )
 
 

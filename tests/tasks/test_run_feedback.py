@@ -10,6 +10,7 @@ from unittest.mock import Mock
 
 import pytest
 
+from common import progress
 from common.errors import UserError
 from common.settings import get_settings
 from flows.cli import main
@@ -157,7 +158,7 @@ def test_without_it_nothing_is_told_of_public_scores(attempt: Do, store: Store) 
 def test_where_the_test_set_cannot_be_divided(attempt: Do, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """The run has no feedback and its record says so, or it is refused."""
     monkeypatch.setattr(feedback, "division_of", lambda *_: feedback.Division(problem="3 units are too few"))
-    with pytest.raises(UserError, match=r"diabetes \(3 units are too few\); leave these competitions out"):
+    with pytest.raises(UserError, match=r"diabetes \(3 units are too few\); give --feedback a larger share"):
         attempt(feedback=0.3, feedback_required=True)
     record = attempt(feedback=0.3)
     assert record["message"] == "without feedback, as the test set cannot be divided: 3 units are too few"
@@ -195,13 +196,16 @@ def test_the_condition_of_a_run_is_that_of_its_start(
 def test_a_final_choice_that_is_none(attempt: Do, store: Store, make: str, note: str) -> None:
     """It is ignored, and the record says why; nothing of the host is read or kept."""
     script = f'cp "$SAMPLE_SUBMISSION" "$SUBMISSION_DIR/submission.csv"\nf="$SUBMISSION_DIR/final.txt"\n{make}\n'
-    record = attempt(script="#!/bin/bash\n" + script, feedback=0.3)
+    ended: list[str] = []
+    with progress.listening(lambda event: ended.append(event.detail) if event.state == "ended" else None):
+        record = attempt(script="#!/bin/bash\n" + script, feedback=0.3)
     assert record["message"].startswith("final.txt is ignored: ")
     assert note in record["message"]
     assert "final" not in record
     assert record["submission_exists"]
     final = folder_of(store) / "final.txt"
     assert not final.exists() or b"localhost" not in final.read_bytes()
+    assert ended[-1].endswith(", final.txt was ignored")
 
 
 @pytest.mark.parametrize("network", ["none", "gateway"])
@@ -221,8 +225,9 @@ def test_the_command_names_test_sets_that_cannot_be_divided(
     """Before anything starts; with --feedback-required it is refused in one line."""
     monkeypatch.setenv("MLEBENCH_SCRATCH", str(tmp_path / "scratch"))
     command = ["run", "-c", "diabetes", "--agent", "dummy", "--store", store.root, "--feedback", "0.01"]
-    why = "test sets cannot be divided into a public and a private part: diabetes (a part has only 1 unit of 133)"
+    reason = "a part has only 1 unit of 133, and needs 5"
+    why = f"test sets cannot be divided into a public and a private part: diabetes ({reason})"
     assert main([*command, "--feedback-required"]) == 1
-    assert capfd.readouterr().err.startswith(f"mlebench: {why}; leave these competitions out with --exclude, or run")
+    assert capfd.readouterr().err.startswith(f"mlebench: {why}; give --feedback a larger share")
     assert main([*command, "--dry-run"]) == 0
     assert f"mlebench: some runs have no feedback, because {why}\n" in capfd.readouterr().err
