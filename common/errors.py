@@ -35,6 +35,9 @@ it separately. For the other errors, `kind` says what a caller can do about them
             RunLost                       sandbox.errors
             UntrustedAgentRefused         sandbox.errors
         ModelError                        tasks.language_model
+        NoSlot                            training.episodes
+        TooFewUnits                       competitions.variants.units
+        Underivable                       competitions.variants.units
         DivisionFailed                    tasks.wiring.feedback
         PartlyFailed                      flows.watching.outcome
 
@@ -59,6 +62,8 @@ These are caught in the package that raises them, and do not reach a user:
     BadUpload                             sandbox.validation.upload
         TooLarge                          sandbox.validation.upload
     CheckpointStopped                     sandbox.world.checkpoint
+    NoSuchFile                            training.sandboxes
+    Rejected                              training.sessions
     ServiceError                          deployments.background
     DifferentResult                       benchmarks.measure
 """

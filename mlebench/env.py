@@ -10,8 +10,9 @@ Actions and observations are dictionaries; `training.actions` says what is in th
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from common.errors import UserError
 from competitions.variant import VariantName
@@ -21,6 +22,8 @@ from tasks.wiring.context import open_store
 from training.actions import Action
 from training.episode import EpisodeLimits
 from training.episodes import Episodes, Running, TrainingOptions
+
+Allowed = Literal["eval", "test-scores", "untrusted"]
 
 
 class Environment:
@@ -88,9 +91,7 @@ def make(
     store: str | None = None,
     backend: str = "docker",
     limits: dict[str, Any] | None = None,
-    allow_eval: bool = False,
-    allow_test_scores: bool = False,
-    allow_untrusted: bool = False,
+    allow: Collection[Allowed] = (),
 ) -> Environment:
     """An environment on the prepared dataset of a competition, or on a small variant, which is derived if missing.
 
@@ -99,11 +100,11 @@ def make(
         rows: units of train of the variant, such as 200; by default the whole competition.
         variant_seed: chooses the units of the variant.
         store: the store with the dataset; by default that of the settings.
-        backend: `docker`, or `process`, which does not isolate and therefore needs `allow_untrusted`.
+        backend: `docker`, or `process`, which does not isolate and must be allowed.
         limits: fields of `training.episode.EpisodeLimits` that are to differ, such as `{"seconds": 600}`.
-        allow_eval: allow the 22 Lite competitions, on which agents are evaluated.
-        allow_test_scores: allow the whole competition, whose rewards are scores on the benchmark's test set.
-        allow_untrusted: run commands without isolation.
+        allow: what would be refused otherwise. `eval`: the 22 Lite competitions, on which agents are evaluated.
+            `test-scores`: the whole competition, whose rewards are scores on the benchmark's test set. `untrusted`:
+            commands without isolation.
 
     Raises:
         UserError: the dataset is not prepared or must not be used, or this machine cannot run sandboxes.
@@ -114,9 +115,9 @@ def make(
         competition_id = variant.competition_id
     options = TrainingOptions(
         (competition_id,),
-        isolation=Isolation(backend, network="none", allow_untrusted=allow_untrusted),
+        isolation=Isolation(backend, network="none", allow_untrusted="untrusted" in allow),
         limits=replace(EpisodeLimits(), **(limits or {})),
-        allow_eval=allow_eval,
-        allow_test_scores=allow_test_scores,
+        allow_eval="eval" in allow,
+        allow_test_scores="test-scores" in allow,
     )
     return Environment(Episodes(opened, options))

@@ -23,11 +23,11 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from common import guard
+from common import guard, plain_json
 from sandbox.serving import in_thread
 from training.actions import Action, Observation
 from training.episodes import Episodes
-from training.sessions import Refused, Session, State
+from training.sessions import Rejected, Session, State
 
 MESSAGE_BYTES = 8 << 20
 """The largest message of a client."""
@@ -108,7 +108,7 @@ class Server:
         async def step(data: dict[str, Any]) -> dict[str, Any]:
             action = data.get("action")
             if not isinstance(action, dict):
-                raise Refused("VALIDATION_ERROR", "a step has an action, an object", 422)
+                raise Rejected("VALIDATION_ERROR", "a step has an action, an object", 422)
             return await self._session(data).step(action)
 
         return await _answered(request, step)
@@ -124,7 +124,7 @@ class Server:
     def _session(self, data: dict[str, Any]) -> Session:
         session = self._sessions.get(str(data.get("episode_id")))
         if session is None:
-            raise Refused("SESSION_ERROR", "no episode of that episode_id is in progress: reset the environment", 404)
+            raise Rejected("SESSION_ERROR", "no episode of that episode_id is in progress: reset the environment", 404)
         return session
 
     async def _websocket(self, connection: WebSocket) -> None:
@@ -151,7 +151,7 @@ class Server:
                 if reply is None:
                     await connection.close()
                     return
-                await connection.send_text(json.dumps(reply))
+                await connection.send_text(plain_json.dumps(reply))
         finally:
             receiving.cancel()
             with contextlib.suppress(asyncio.CancelledError, Exception):
@@ -164,7 +164,7 @@ async def _reply(text: str, session: Session) -> dict[str, Any] | None:
         message = _parsed(text)
         kind, data = message.get("type"), message.get("data") or {}
         if not isinstance(data, dict):
-            raise Refused("VALIDATION_ERROR", "data is an object")
+            raise Rejected("VALIDATION_ERROR", "data is an object")
         match kind:
             case "reset":
                 return {"type": "observation", "data": await session.reset(data)}
@@ -174,8 +174,8 @@ async def _reply(text: str, session: Session) -> dict[str, Any] | None:
                 return {"type": "state", "data": session.state()}
             case "close":
                 return None
-        raise Refused("UNKNOWN_TYPE", "the type of a message is reset, step, state or close")
-    except Refused as refused:
+        raise Rejected("UNKNOWN_TYPE", "the type of a message is reset, step, state or close")
+    except Rejected as refused:
         return {"type": "error", "data": {"message": str(refused), "code": refused.code}}
 
 
@@ -186,9 +186,9 @@ async def _answered(request: Request, answer: Callable[[dict[str, Any]], Awaitab
         async for piece in request.stream():
             body += piece
             if len(body) > MESSAGE_BYTES:
-                raise Refused("VALIDATION_ERROR", f"a message has at most {MESSAGE_BYTES:,} bytes", 413)
+                raise Rejected("VALIDATION_ERROR", f"a message has at most {MESSAGE_BYTES:,} bytes", 413)
         return JSONResponse(await answer(_parsed(body or b"{}")))
-    except Refused as refused:
+    except Rejected as refused:
         return JSONResponse({"detail": str(refused), "code": refused.code}, refused.status)
 
 
@@ -196,9 +196,9 @@ def _parsed(text: str | bytes) -> dict[str, Any]:
     try:
         message = json.loads(text)
     except (ValueError, RecursionError):
-        raise Refused("INVALID_JSON", "a message is a JSON object") from None
+        raise Rejected("INVALID_JSON", "a message is a JSON object") from None
     if not isinstance(message, dict):
-        raise Refused("INVALID_JSON", "a message is a JSON object")
+        raise Rejected("INVALID_JSON", "a message is a JSON object")
     return message
 
 

@@ -37,7 +37,7 @@ class State(BaseModel):
     done: bool = False
 
 
-class Refused(Exception):
+class Rejected(Exception):
     """A message that is answered with an error: its code in OpenEnv, and the text."""
 
     def __init__(self, code: str, message: str, status: int = 400) -> None:
@@ -73,7 +73,7 @@ class Session:
         """Carry out an action."""
         action, running = _validated(Action, data), self.running
         if running is None:
-            raise Refused("EXECUTION_ERROR", "no episode is in progress: reset the environment")
+            raise Rejected("EXECUTION_ERROR", "no episode is in progress: reset the environment")
         with _refusals():
             return _answer(await in_thread(lambda: running.step(action)))
 
@@ -100,21 +100,21 @@ def _validated(model: Any, data: dict[str, Any]) -> Any:
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(map(str, first["loc"])) or "the message"
-        raise Refused("VALIDATION_ERROR", f"{where}: {first['msg']}", 422) from None
+        raise Rejected("VALIDATION_ERROR", f"{where}: {first['msg']}", 422) from None
 
 
 @contextlib.contextmanager
 def _refusals() -> Iterator[None]:
-    """Raise errors as `Refused`. Those that no client can cause are logged; clients are told only that there is one."""
+    """Raise errors as `Rejected`. Those that no client can cause are logged; clients learn only that there is one."""
     try:
         yield
     except NoSlot as error:
-        raise Refused("CAPACITY_REACHED", str(error), 503) from None
+        raise Rejected("CAPACITY_REACHED", str(error), 503) from None
     except UserError as error:
-        raise Refused("EXECUTION_ERROR", str(error), 409) from None
+        raise Rejected("EXECUTION_ERROR", str(error), 409) from None
     except Exception as error:
         _logger.exception("an action failed")
-        raise Refused("EXECUTION_ERROR", "the server failed; its log says why", 500) from error
+        raise Rejected("EXECUTION_ERROR", "the server failed; its log says why", 500) from error
 
 
 def _answer(told: Observation | Step) -> dict[str, Any]:

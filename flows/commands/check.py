@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 import shlex
 import tempfile
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
@@ -18,46 +18,66 @@ from competitions import registry
 from competitions.editions import Edition
 from competitions.errors import DownloadError
 from flows.commands.answers import answer, say, takes_json
-from flows.commands.options import EDITION, IDS, Selection, takes
+from flows.commands.options import EDITION, IDS, Selection, option, takes
 
 if TYPE_CHECKING:
     from competitions.competition import Competition
     from grading.competition_checks.run import Result
 
 
+@dataclass(frozen=True)
+class CheckedData:
+    """Options for the data that are checked."""
+
+    raw: Annotated[
+        Path | None,
+        option("--raw", type=click.Path(exists=True, path_type=Path), help="The download: an archive or a directory."),
+    ] = None
+    raw_dir: Annotated[
+        Path | None,
+        option(
+            "--raw-dir",
+            type=click.Path(exists=True, file_okay=False, path_type=Path),
+            help="A directory of downloads: <id>.zip files, or folders <id>/ with their content. Default: "
+            "MLEBENCH_RAW_DIR.",
+        ),
+    ] = None
+    prepared: Annotated[
+        Path | None,
+        option(
+            "--prepared",
+            type=click.Path(exists=True, file_okay=False, path_type=Path),
+            help="Check this prepared dataset (with public/ and private/) instead of preparing a download.",
+        ),
+    ] = None
+    params: Annotated[
+        str | None,
+        option(
+            "--params",
+            metavar="JSON",
+            help="Parameters of prepare.py, for a download that is smaller than the original.",
+        ),
+    ] = None
+    variants: Annotated[
+        bool,
+        option(
+            "--variants",
+            is_flag=True,
+            help="Check a small variant (`mlebench prepare --rows`) of the prepared dataset instead. A competition "
+            "that has none is no failure.",
+        ),
+    ] = False
+
+
 @click.command("check")
 @IDS
-@takes(selection=Selection)
-@click.option("--raw", type=click.Path(exists=True, path_type=Path), help="The download: an archive or a directory.")
-@click.option(
-    "--raw-dir",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="A directory of downloads: <id>.zip files, or folders <id>/ with their content. Default: MLEBENCH_RAW_DIR.",
-)
-@click.option(
-    "--prepared",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Check this prepared dataset (with public/ and private/) instead of preparing a download.",
-)
-@click.option(
-    "--params", metavar="JSON", help="Parameters of prepare.py, for a download that is smaller than the original."
-)
-@click.option(
-    "--variants",
-    is_flag=True,
-    help="Check a small variant (`mlebench prepare --rows`) of the prepared dataset instead. A competition that has "
-    "none is no failure.",
-)
+@takes(selection=Selection, data=CheckedData)
 @EDITION.named("edition", default="v1")
 @takes_json
 def command(
     ids: tuple[str, ...],
     selection: Selection,
-    raw: Path | None,
-    raw_dir: Path | None,
-    prepared: Path | None,
-    params: str | None,
-    variants: bool,
+    data: CheckedData,
     edition: Edition,
 ) -> int:
     """Self-test competitions: prepare each twice in a temporary directory, then grade many kinds of submissions.
@@ -67,11 +87,12 @@ def command(
     --variants, a small variant of each is derived and checked instead. Exit code 1 if a check fails.
     """
     selected_ids = selection.with_ids(ids).ids()
-    if (raw or prepared or params) and len(selected_ids) != 1:
+    if (data.raw or data.prepared or data.params) and len(selected_ids) != 1:
         raise UsageError("--raw, --prepared and --params require exactly one competition")
-    overrides = _parameters(params)
+    overrides = _parameters(data.params)
     downloads = {
-        name: raw or (None if prepared else _download(registry.get(name), raw_dir, edition)) for name in selected_ids
+        name: data.raw or (None if data.prepared else _download(registry.get(name), data.raw_dir, edition))
+        for name in selected_ids
     }
     from grading.competition_checks.run import check_download, check_prepared
     from grading.competition_checks.variants import check_variant
@@ -82,13 +103,13 @@ def command(
         competition = registry.get(name)
         say(f"{name} ({edition})")
         with tempfile.TemporaryDirectory(prefix="mlebench-check-") as folder:
-            if variants:
-                whole = prepared or Path(folder) / "prepared"
-                if not prepared:
+            if data.variants:
+                whole = data.prepared or Path(folder) / "prepared"
+                if not data.prepared:
                     prepare(name, _raw_of(competition, downloads[name], Path(folder)), whole, edition, overrides)
                 results = check_variant(competition, whole, Path(folder) / "variant", edition, prepare)
-            elif prepared:
-                results = check_prepared(competition, prepared, edition)
+            elif data.prepared:
+                results = check_prepared(competition, data.prepared, edition)
             else:
                 results = check_download(competition, downloads[name], Path(folder), edition, prepare, overrides)
             verdicts = [_show(name, result) for result in results]

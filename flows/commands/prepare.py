@@ -23,8 +23,17 @@ from storage.store import Store
 
 @dataclass(frozen=True)
 class OverwritingOptions:
-    """Options that replace stored figures of a competition."""
+    """Options that replace what is stored of a competition."""
 
+    renew: Annotated[
+        bool,
+        option(
+            "--renew",
+            is_flag=True,
+            help="Download the archives of datasets that were made by other code again, and compare: a dataset is kept "
+            "if the current code makes the same files, and is otherwise prepared anew.",
+        ),
+    ] = False
     overwrite_checksums: Annotated[
         bool,
         option(
@@ -103,12 +112,6 @@ class VariantOptions:
     is_flag=True,
     help="Also fetch Kaggle's own description, and store it next to ours for agents.",
 )
-@click.option(
-    "--renew",
-    is_flag=True,
-    help="Download the archives of datasets that were made by other code again, and compare: a dataset is kept if the "
-    "current code makes the same files, and is otherwise prepared anew.",
-)
 def command(
     selection: Selection,
     preparation: PreparationOptions,
@@ -117,7 +120,6 @@ def command(
     variants: VariantOptions,
     edition: Choice,
     official: bool,
-    renew: bool,
 ) -> int:
     """Download, split and verify competitions.
 
@@ -136,9 +138,9 @@ def command(
         require_overwritable(ids, edition)
         preparation = replace(preparation, skip_verification=True)
     store = storage.open_usable(new=True)
-    code = _prepare(ids, store, preparation, edition, renew)
+    code = _prepare(ids, store, preparation, edition, overwriting.renew)
     if variant_ids:
-        code = max(code, _prepare(variant_ids, store, preparation, edition, renew))
+        code = max(code, _prepare(variant_ids, store, preparation, edition, overwriting.renew))
         if usable := [name for name in variant_ids if _is_prepared(store, name, edition)]:
             say(f"To use variants: {' '.join(f'-c {name}' for name in usable)}")
     if storage.data_dir is not None:

@@ -25,7 +25,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
 
 def test_an_episode_on_a_small_variant(store: Store) -> None:
     with mlebench.env.make(
-        "breast-cancer", rows=60, store=store.root, backend="process", allow_untrusted=True, limits={"steps": 3}
+        "breast-cancer", rows=60, store=store.root, backend="process", allow=["untrusted"], limits={"steps": 3}
     ) as env:
         observation, info = env.reset(seed=1)
         assert "Size of this variant" in observation["description"]
