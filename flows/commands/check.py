@@ -63,7 +63,7 @@ class CheckedData:
         option(
             "--variants",
             is_flag=True,
-            help="Check a small variant (`mlebench prepare --rows`) of the prepared dataset instead. A competition "
+            help="Check a small variant (see --rows of `mlebench prepare`) of the prepared dataset instead. A competition "
             "that has none is no failure.",
         ),
     ] = False
