@@ -63,8 +63,8 @@ class CheckedData:
         option(
             "--variants",
             is_flag=True,
-            help="Check a small variant (see --rows of `mlebench prepare`) of the prepared dataset instead. A competition "
-            "that has none is no failure.",
+            help="Check a small variant (see --rows of `mlebench prepare`) of the prepared dataset instead. A "
+            "competition that has none is no failure.",
         ),
     ] = False
 
