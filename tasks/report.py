@@ -75,7 +75,7 @@ def write_aggregates(
     from grading.statistics.over_time import over_time
     from grading.statistics.usage import usage_by_run, usage_by_series
 
-    grades, runs, snapshots, usage = _read(store, [run_group])
+    grades, runs, usage, snapshots, _ = _read(store, [run_group])
     if grades.empty:
         return
     import pandas as pd
@@ -131,7 +131,7 @@ def write_report(
     from grading.page import Results, render_markdown, render_page
     from grading.page.integrity import TABLES
 
-    grades, runs, snapshots, usage = _read(store, run_groups)
+    grades, runs, usage, snapshots, public_scores = _read(store, run_groups)
     folder = store.url("reports", report_name(run_groups))
     facts = _facts(grades, runs)
     counting = replace(counting_of(store, grades, runs, split), incomplete=incomplete)
@@ -144,7 +144,7 @@ def write_report(
         snapshots,
         usage,
         own=read_table(store, "own_validations", run_groups),
-        public_scores=_public_scores(store, run_groups),
+        public_scores=public_scores if len(public_scores) else None,
         validations=read_table(store, "validations", run_groups),
         noise=read_table(store, "split_noise", run_groups),
         examined={name: read_table(store, name, run_groups) for name in TABLES},
@@ -271,17 +271,14 @@ def reports_of(grades: pd.DataFrame) -> list[CompetitionReport]:
     ]
 
 
-def _public_scores(store: Store, run_groups: list[str]) -> pd.DataFrame | None:
-    """The files with a public score; None without any."""
-    rows = read_table(store, "snapshots", run_groups)
-    return rows[rows["submission"].notna()] if len(rows) and rows["submission"].notna().any() else None
-
-
 def _read(store: Store, run_groups: list[str]) -> tuple[pd.DataFrame, ...]:
-    """The tables grades, runs, snapshots and usage. Files with a public score need not have been the submission."""
-    names: tuple[Table, ...] = ("grades", "runs", "snapshots", "usage")
-    grades, runs, snapshots, usage = (read_table(store, name, run_groups) for name in names)
-    return grades, runs, snapshots[snapshots["submission"].isna()] if len(snapshots) else snapshots, usage
+    """The tables grades, runs and usage; the snapshots, and the files with a public score, which are no snapshots."""
+    names: tuple[Table, ...] = ("grades", "runs", "usage", "snapshots")
+    grades, runs, usage, graded = (read_table(store, name, run_groups) for name in names)
+    if graded.empty:  # without rows there are no columns
+        return grades, runs, usage, graded, graded
+    asked = graded["submission"].notna()
+    return grades, runs, usage, graded[~asked], graded[asked]
 
 
 def _leaks(facts: CompetitionFacts, edition: Edition) -> list[str]:
