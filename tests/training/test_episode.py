@@ -36,8 +36,11 @@ with open("submission/submission.csv", "w") as file:
         file.write(f"{row[key]},{p}\\n")
 """
 
-END = "for each in /proc/[0-9]*; do grep -qs '[s]tart.sh' $each/cmdline && kill -9 ${each#/proc/}; done; sleep 1"
-"""Kills the program that keeps a sandbox alive."""
+END = (
+    'for each in /proc/[0-9]*; do [ "$(readlink $each/cwd)" = "$(pwd -P)" ] && '
+    "grep -qs '[s]tart.sh' $each/cmdline && kill -9 ${each#/proc/}; done; sleep 1"
+)
+"""Kills the program that keeps a sandbox alive, and not those of other sandboxes of this machine."""
 
 
 def test_it_begins_with_what_a_run_finds(episode: Episode) -> None:
