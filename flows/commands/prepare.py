@@ -18,6 +18,7 @@ from flows.commands.advice import renewing
 from flows.commands.answers import answer, say, takes_json
 from flows.commands.availability import say_availability
 from flows.commands.options import PreparationOptions, Selection, StoreOptions, option, raw_directory, takes
+from flows.commands.types import whole
 from storage.store import Store
 
 
@@ -61,7 +62,7 @@ class VariantOptions:
         int | None,
         option(
             "--rows",
-            type=click.IntRange(LEAST_ROWS),
+            type=whole(LEAST_ROWS),
             metavar="N",
             help="Also derive a small variant with N units of train and half as many of test, at least 20. It is used "
             "as competition ID--rowsN-seedK, and is no part of the benchmark.",
@@ -69,9 +70,7 @@ class VariantOptions:
     ] = None
     variant_seed: Annotated[
         int | None,
-        option(
-            "--variant-seed", type=click.IntRange(0), metavar="K", help="Chooses the units of the variant. Default: 0."
-        ),
+        option("--variant-seed", type=whole(0), metavar="K", help="Chooses the units of the variant. Default: 0."),
     ] = None
 
     def of(self, ids: Iterable[str]) -> list[str]:

@@ -89,7 +89,7 @@ class Permissions:
 
 @click.command("serve")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option("--port", default=8765, show_default=True, type=click.IntRange(0, 65535), help="0 for any free port.")
+@click.option("--port", default=8765, show_default=True, type=whole(0, 65535), help="0 for any free port.")
 @click.option(
     "--token-file",
     type=click.Path(dir_okay=False, path_type=Path),

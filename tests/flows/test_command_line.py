@@ -21,7 +21,7 @@ from tests.stores import Store
 __all__ = ["dataset", "group"]
 
 OF_COMPETITIONS = {
-    *("list", "issues", "prepare", "adopt", "run", "leaderboard", "export", "kernels", "check", "doctor"),
+    *("list", "issues", "prepare", "adopt", "run", "leaderboard", "export", "kernels", "check", "doctor", "serve"),
 }
 """Commands that take competitions."""
 OF_ONE = {
