@@ -59,6 +59,7 @@ ELSEWHERE = {
 NONE = {
     "agent try": "passes --json on to `run`",
     "worker": "runs until it is stopped",
+    "serve": "runs until it is stopped",
     "notify": "sets something up",
     "build": "makes an image",
     "agent new": "makes a folder",
