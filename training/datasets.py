@@ -31,8 +31,6 @@ from storage.store import Store
 
 EVALUATION = "lite"
 """The split on which agents are evaluated, and therefore not trained."""
-NOISE_SECONDS = 0.01
-"""Time for standard errors, which are not used."""
 GRADING = GradingLimits(read_seconds=60.0, grade_seconds=300.0)
 
 
@@ -159,7 +157,7 @@ class TrainingDataset:
         if column is None or sample_part is None:
             grade = self._grader.grade(submission)
             return self._judgement(grade, grade.report.score, sample_score, "whole")
-        grade, parts = self._grader.parts(submission, id=column, seconds=NOISE_SECONDS)
+        grade, parts = self._grader.parts(submission, id=column, seconds=0)
         private = parts.private.score if parts is not None and parts.private is not None else None
         if grade.outcome == "valid" and private is None:
             reason = parts.message if parts is not None else f"the score on all rows is {grade.report.score}"
@@ -189,7 +187,7 @@ class TrainingDataset:
                 self._sample = None, None, None
                 path = self.public / self.sample if self.sample else None
                 if path is not None and path.is_file():
-                    grade, parts = self._grader.parts(path, seconds=NOISE_SECONDS)
+                    grade, parts = self._grader.parts(path, seconds=0)
                     part = parts.private if parts is not None else None
                     self._sample = parts.id if parts is not None and part else None, part, grade.report.score
             return self._sample

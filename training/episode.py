@@ -15,9 +15,8 @@ from sandbox.errors import BackendError
 from sandbox.world.files import entries
 from training.actions import Action, DataFile, Left, Observation
 from training.datasets import TrainingDataset
-from training.sandboxes import NoSuchFile, Sandbox
+from training.sandboxes import SUBMISSION, NoSuchFile, Sandbox
 
-SUBMISSION = "submission/submission.csv"
 _FILES_LISTED = 100
 
 

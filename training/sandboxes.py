@@ -34,6 +34,8 @@ from sandbox.world.layout import DESCRIPTION
 from training.shell import ContainerPipe, Pipe, ProcessPipe, Ran, Shell
 
 AGENT = Path(__file__).parent / "agent"
+SUBMISSION = "submission/submission.csv"
+"""Path below the home."""
 WAITING_SECONDS = 3600.0
 """The longest time that a sandbox waits for an episode. Its container's time limit counts from its start."""
 _FIXED = ("agent", *GIVEN)
@@ -151,7 +153,7 @@ class Sandbox:
             shutil.copyfile(found, target)
             return True
         try:
-            self.take("submission/submission.csv", target, most)
+            self.take(SUBMISSION, target, most)
         except NoSuchFile:
             return False
         return True
@@ -277,9 +279,8 @@ class Sandboxes:
         self.close()
 
 
-def collect(top: Path) -> list[Path]:
-    """End the sandboxes that killed processes have left in a folder; returns their work directories."""
-    ended = []
+def collect(top: Path) -> None:
+    """End the sandboxes that killed processes have left in a folder."""
     for folder in sorted(path for path in top.iterdir() if path.is_dir()):
         with locked(folder / "lock") as lock:
             if lock is None:
@@ -287,9 +288,7 @@ def collect(top: Path) -> list[Path]:
             backend = backends.load(folder.name.rsplit("-", 1)[0])
             for workdir in sorted(path for path in folder.iterdir() if path.is_dir()):
                 backend.remove(workdir)
-                ended.append(workdir)
             remove_tree(folder)
-    return ended
 
 
 def _is_fresh(sandbox: Sandbox) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -42,7 +43,7 @@ class PrivatePart:
             grade = self._graded("valid", parts.private.score, whole.message, shown_path)
             return PrivateGrade(grade, public, score)
         reason = parts.message if parts is not None else f"the score on all rows is {whole.report.score}"
-        outcome: Outcome = "invalid" if self._has_private_score() else "failed"
+        outcome: Outcome = "invalid" if self._has_private_score else "failed"
         message = f"there is no score on the private part of the test set: {reason}"
         return PrivateGrade(self._graded(outcome, None, message, shown_path), public, score)
 
@@ -70,6 +71,7 @@ class PrivatePart:
     def _shown(self, path: str) -> dict[str, object]:
         return {"submission_path": path, "feedback": self._share}
 
+    @cached_property
     def _has_private_score(self) -> bool:
         """Whether the right answers have a score on the private part, as far as they are known as a submission."""
         gold = self._grader.prepared / self._grader.competition.facts.files.gold_submission

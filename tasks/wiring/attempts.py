@@ -168,6 +168,8 @@ def differences(context: RunContext, record: RunRecord, attempt: Attempt) -> lis
     }
     if None in (record.feedback, request.feedback):  # that it was switched on or off says enough
         del now["public scores a day"]
+    if record.feedback_missing:  # it was requested; with which share is not known
+        del now["feedback"]
     differing = [name for name in now if was[name] != now[name] and name not in by_machine]
     texts = [f"{name} was {was[name]}, is now {now[name]}" for name in differing]
     if record.feedback_missing and request.feedback is None:

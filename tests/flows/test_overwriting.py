@@ -121,3 +121,6 @@ def test_what_feedback_was_is_said_in_words(tmp_path: Path, agent: Path, run: Ru
     assert said(of_five, {}) == ["feedback was 30 %, is now off"]
     assert said({}, {"feedback": 0.2, "scorer": True}) == ["scorer was off, is now on", "feedback was off, is now 20 %"]
     assert said(of_five, {"feedback": 0.3, "feedback_calls": 9}) == ["public scores a day was 5, is now 9"]
+    undivided = {"feedback_missing": "3 units are too few"}
+    assert said(undivided, {}) == ["feedback was requested, is now off"]
+    assert said(undivided, {"feedback": 0.3, "scorer": True}) == ["scorer was off, is now on"]
