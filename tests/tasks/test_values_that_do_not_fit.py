@@ -44,7 +44,7 @@ def _row(table: Table, seed: int) -> dict[str, Any]:
     row = {column.name: FIELDS[column.type] for column in TABLES[table]}
     row |= {"run_group": GROUP, "run_id": f"g-{seed}", "competition_id": "digits", "seed": seed, "agent": "a"}
     row |= {"edition": "v1", "complexity": "demo", "category": "Tabular", "outcome": "valid", "status": "completed"}
-    return {**row, "is_lower_better": False, "submission_from": None, "leaderboard": None}
+    return {**row, "is_lower_better": False, "submission_from": None, "leaderboard": None, "files": None}
 
 
 def _files(seed: int) -> Files:
