@@ -72,6 +72,7 @@ WRONG = {
     "gc": [],
     "completion": ["tcsh"],
     "adopt": ["nowhere"],
+    "serve": ["-c", "nobody"],
 }
 """A wrong use of each command: a name that does not exist or cannot be one, a value out of range, options that exclude
 each other."""
