@@ -30,6 +30,10 @@ def _docker() -> str | None:
     return None if answer.returncode == 0 else "no Docker engine answers"
 
 
+def _podman() -> str | None:
+    return None if shutil.which("podman") else "podman is not installed"
+
+
 def _postgres() -> str | None:
     return None if binaries() else "PostgreSQL is not installed (Debian: postgresql)"
 
@@ -37,6 +41,7 @@ def _postgres() -> str | None:
 # name -> function that says why the service is missing, None if it is there
 SERVICES: dict[str, Callable[[], str | None]] = {
     "docker": _docker,
+    "podman": _podman,
     "chromium": _chromium,
     "s3": s3_server.missing,
     "postgres": _postgres,

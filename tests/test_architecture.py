@@ -68,6 +68,7 @@ FOLDERS: dict[str, dict[str, set[str]]] = {
         "services": {".", "gateway", "validation"},
         "host": {"."},
         "docker": {".", "world", "supervision", "host"},
+        "rootless": {".", "world", "supervision", "process", "host", "docker"},
     },
     "tasks": {"wiring": set(), ".": {"wiring"}, "export": {"wiring", "."}},
 }

@@ -46,8 +46,8 @@ _STYLES = {"ok": "green", "warn": "yellow", "fail": "bold red"}
 def command(
     selection: Selection, raw_dir: Path | None, fix: bool, silent_for: float | None, storage: StoreOptions
 ) -> int:
-    """Check the requirements of a long run: store, disk, access, memory, Docker, Dask, Prefect,
-    workers and versions.
+    """Check the requirements of a long run: store, disk, access, memory, Docker, bubblewrap, Dask,
+    Prefect, workers and versions.
 
     Checks the 22 competitions of the low split unless others are selected. Also reports what dead processes have left
     behind. Exit code 1 if a check fails.
@@ -87,6 +87,7 @@ def command(
             ("dask", lambda: health.check_dask(settings)),
             ("prefect", server.check_prefect),
             ("docker", health.check_docker),
+            ("rootless", health.check_rootless),
             ("agents", lambda: leftovers.check_host(fix)),
         )
         for finding in health.guarded(about, check)

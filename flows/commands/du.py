@@ -20,12 +20,16 @@ _JSON_FIELDS = ("kind", "name", "where", "bytes", "files", "state")
 def command(storage: StoreOptions) -> int:
     """Show the disk usage of the store, of the cache of local copies, and of the scratch disk."""
     from common.settings import get_settings
+    from sandbox.rootless.roots import entries
     from storage.cache import Cache
-    from storage.upkeep.space import usage_of_machine, usage_of_store
+    from storage.upkeep.space import DiskUsage, State, usage_of_machine, usage_of_store
 
     store, settings = storage.open(), get_settings()
     cache = Cache(settings.scratch / "cache", settings.cache_limit)
     usages = [*usage_of_store(store), *usage_of_machine(settings.scratch, cache)]
+    for root in entries(settings.scratch):
+        state: State = "in use" if root.in_use else "complete" if root.names else "old"
+        usages.append(DiskUsage("roots", ", ".join(root.names) or root.digest[:12], root.digest, root.bytes, 0, state))
     if answer([{name: getattr(usage, name) for name in _JSON_FIELDS} for usage in usages]):
         return 0
     rows: list[tuple[Cell, ...]] = []

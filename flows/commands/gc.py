@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     "--orphans",
     is_flag=True,
     help="Remove incomplete datasets, downloads and uploads that no process works on, checkpoints of runs that ended "
-    "or are gone, and what stored runs left on this machine.",
+    "or are gone, what stored runs left on this machine, and root file systems that no image has any more.",
 )
 @click.option("--cache", "copies", is_flag=True, help="Remove local copies of prepared data.")
 @click.option("--dry-run", "dry", is_flag=True, help="Only show what would be removed.")
@@ -66,7 +67,7 @@ def command(
     if raw:
         steps.append(gc.raw_archives(store, contents, dry))
     if orphans:
-        steps += [gc.orphans(store, contents, dry), _folders_of_runs(store, dry)]
+        steps += [gc.orphans(store, contents, dry), _folders_of_runs(store, dry), _roots(settings.scratch, dry)]
     if copies:
         cache = Cache(settings.scratch / "cache", settings.cache_limit)
         steps.append(gc.local_copies(cache, settings.scratch, dry))
@@ -95,3 +96,12 @@ def _folders_of_runs(store: Store, dry: bool) -> Iterator[DiskUsage]:
         sizes = list(sizes_on_disk(str(folder)))
         if dry or remove_folder(folder):
             yield DiskUsage("scratch", folder.name, str(folder), sum(sizes), len(sizes))
+
+
+def _roots(scratch: Path, dry: bool) -> Iterator[DiskUsage]:
+    """Remove root file systems that no image has any more."""
+    from sandbox.rootless.roots import remove_unused
+    from storage.upkeep.space import DiskUsage
+
+    for entry in remove_unused(scratch, dry=dry):
+        yield DiskUsage("roots", entry.digest[:12], entry.digest, entry.bytes, 0, "in use" if entry.in_use else "old")

@@ -21,6 +21,8 @@ Verdict = Literal["ok", "warn", "fail"]
 _PREPARING_MEMORY_BYTES = 4 * 1024**3  # bytes of memory that preparing needs at most, with a margin
 _AGENT_MEMORY_BYTES = 16 * 1024**3
 _BIG_HOST_BYTES = 128 << 30
+DELEGATE = "systemd-run --user --scope -p Delegate=yes mlebench ..."
+_ENFORCED = {"cgroup": "cgroup", "rlimit": "the kernel", "watched": "measuring", "affinity": "affinity"}
 
 
 @dataclass(frozen=True)
@@ -219,6 +221,20 @@ def check_docker(required: bool = False) -> Finding:
         text = f"engine {version}; its mapping of users (userns-remap) does not apply to agents' containers"
         return Finding("docker", "warn", text, "docs/security.md says what protects the host from agents")
     return Finding("docker", "ok", f"engine {version}")
+
+
+def check_rootless() -> Finding:
+    """An ordinary user can isolate agents with bubblewrap, and what enforces their limits."""
+    from sandbox.rootless.limits import enforcement
+    from sandbox.rootless.machine import problem
+
+    if (found := problem()) is not None:
+        return Finding("rootless", "warn", f"--backend rootless cannot run: {found.message}", found.remedy)
+    by = enforcement()
+    text = "--backend rootless runs; " + ", ".join(f"{limit} by {_ENFORCED[how]}" for limit, how in by.items())
+    if by["memory"] != "cgroup":
+        return Finding("rootless", "ok", f"{text} ({DELEGATE} makes the kernel limit memory)")
+    return Finding("rootless", "ok", text)
 
 
 def check_dask(settings: Settings) -> Finding:

@@ -1,4 +1,4 @@
-"""Build images: the base image, and agents' images from their Dockerfiles. BuildKit is required, for its secrets.
+"""Build images: the base image, and agents' images from their Dockerfiles. Secrets need BuildKit, podman or buildah.
 
 The pip configuration and certificates of this machine are passed to the build as the secrets `pip.conf` and
 `certificates`. A Dockerfile mounts them where pip looks for them (see images/base/Dockerfile); they do not become part
@@ -8,6 +8,7 @@ of the image. The build of an agent that is not trusted gets neither them nor a 
 from __future__ import annotations
 
 import configparser
+import json
 import os
 import re
 import subprocess
@@ -15,7 +16,7 @@ import sys
 import tempfile
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 from sandbox.definitions import BASE_IMAGE, BUILTIN_AGENTS, DOCKERFILE, Agent
@@ -31,7 +32,11 @@ _PRINTED = re.compile(r"#\d+ \d+\.\d+ ")
 
 
 def build_base(
-    *, base: str | None = None, packages: str = "small", on_line: Callable[[str], None] | None = None
+    *,
+    base: str | None = None,
+    packages: str = "small",
+    on_line: Callable[[str], None] | None = None,
+    program: str | None = None,
 ) -> str:
     """Build the base image; returns its name.
 
@@ -39,14 +44,17 @@ def build_base(
         base: image with Python to build on; by default the official python-slim image.
         packages: small or full; the lists are next to the Dockerfile.
         on_line: called with every line that the build prints.
+        program: see `build`.
 
     Raises:
         BuildError: the image cannot be built.
     """
+    if program and base is None:
+        base = "docker.io/library/python:3.12-slim"  # podman knows no registry by default
     if not (BASE / f"{packages}.txt").is_file():
         raise BuildError(f"no list of packages {packages!r}: choose small or full")
     arguments = {"PACKAGES": packages, **({"BASE": base} if base else {})}
-    return build(BASE, BASE_IMAGE, arguments, on_line)
+    return build(BASE, BASE_IMAGE, arguments, on_line, program=program)
 
 
 def build_agent(
@@ -55,6 +63,7 @@ def build_agent(
     on_line: Callable[[str], None] | None = None,
     *,
     trusted: bool = False,
+    program: str | None = None,
 ) -> str:
     """Build an agent's image from the Dockerfile in its folder; returns the image's name.
 
@@ -64,6 +73,7 @@ def build_agent(
         on_line: called with every line that the build prints.
         trusted: whether its Dockerfile may use the network and the credentials of this machine's package index, even
             if the agent neither ships with the package nor is trusted.
+        program: see `build`.
 
     Raises:
         BuildError: the agent has no Dockerfile, or the image cannot be built.
@@ -74,8 +84,8 @@ def build_agent(
     trusted = trusted or agent.trusted or agent.folder.parent == BUILTIN_AGENTS.resolve()
     try:
         if not trusted:
-            require_offline(agent.folder, DOCKERFILE, arguments, _triggers)
-        return build(agent.folder, agent.image_name, arguments, on_line, trusted=trusted)
+            require_offline(agent.folder, DOCKERFILE, arguments, partial(_triggers, program))
+        return build(agent.folder, agent.image_name, arguments, on_line, trusted=trusted, program=program)
     except BuildError as error:
         if trusted:
             raise
@@ -93,6 +103,7 @@ def build(
     dockerfile: Path | None = None,
     *,
     trusted: bool = True,
+    program: str | None = None,
 ) -> str:
     """Build an image and return its name.
 
@@ -103,19 +114,21 @@ def build(
         on_line: called with every line that the build prints.
         dockerfile: by default the one in `folder`.
         trusted: whether its commands get the network, and proxies and index credentials of this machine.
+        program: podman or buildah, to build the image with it instead of a Docker engine.
 
     Raises:
         BuildError: the image cannot be built.
     """
-    connect()
+    if program is None:
+        connect()
     with tempfile.TemporaryDirectory(prefix="mlebench-build-") as temporary:
-        command = [client(), "build", "--progress", "plain", "--tag", image, "--label", f"{PREFIX}folder={folder.name}"]
+        command = _builder(program, trusted=trusted)
+        command += ["--tag", image, "--label", f"{PREFIX}folder={folder.name}"]
         for name, value in arguments.items():
             command += ["--build-arg", f"{name}={value}"]
         if dockerfile is not None:
             command += ["--file", str(dockerfile)]
         if not trusted:
-            command += ["--network", "none"]
             for name in (*PROXIES, *map(str.lower, PROXIES)):  # the client would add those of its configuration
                 command += ["--build-arg", f"{name}="]
         proxies = {name: os.environ.get(name) or os.environ.get(name.lower()) or "" for name in PROXIES if trusted}
@@ -123,28 +136,43 @@ def build(
         for name, proxy in proxies.items():
             if proxy and name not in socks:
                 command += ["--build-arg", f"{name}={proxy}"]
-        for name, path in (_secrets(Path(temporary)) if trusted else {}).items():
+        for name, path in (secrets(Path(temporary)) if trusted else {}).items():
             command += ["--secret", f"id={name},src={path}"]
-        process = subprocess.Popen(
-            [*command, str(folder)],
-            env={**os.environ, "DOCKER_BUILDKIT": "1"},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-        )
-        last: deque[str] = deque(maxlen=MAX_LINES)
-        assert process.stdout is not None
-        with process:
-            for line in process.stdout:
-                last.append(line.rstrip())
-                if on_line:
-                    on_line(line.rstrip())
-        if process.returncode:
-            hint = "; builds cannot use a SOCKS proxy: set HTTP_PROXY and HTTPS_PROXY to an HTTP proxy" if socks else ""
-            raise BuildError(f"image {image} could not be built: {_reason(last)}{hint}")
+        hint = "; builds cannot use a SOCKS proxy: set HTTP_PROXY and HTTPS_PROXY to an HTTP proxy" if socks else ""
+        run([*command, str(folder)], f"image {image} could not be built", on_line, hint)
     return image
+
+
+def run(command: Sequence[str], failed: str, on_line: Callable[[str], None] | None = None, hint: str = "") -> None:
+    """Run a program that builds something, and show what it prints.
+
+    Args:
+        command: the program and its arguments.
+        failed: beginning of the message if it fails, e.g. "image x could not be built".
+        on_line: called with every line that it prints.
+        hint: end of the message if it fails.
+
+    Raises:
+        BuildError: it fails.
+    """
+    process = subprocess.Popen(
+        command,
+        env={**os.environ, "DOCKER_BUILDKIT": "1"},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+    )
+    last: deque[str] = deque(maxlen=MAX_LINES)
+    assert process.stdout is not None
+    with process:
+        for line in process.stdout:
+            last.append(line.rstrip())
+            if on_line:
+                on_line(line.rstrip())
+    if process.returncode:
+        raise BuildError(f"{failed}: {_reason(last)}{hint}")
 
 
 @cache  # asking the installed clients for their versions takes a second
@@ -162,8 +190,27 @@ def client() -> str:
     raise BuildError(f"the docker client {lack}")
 
 
-def _triggers(image: str) -> Sequence[str] | None:
+def _builder(program: str | None, *, trusted: bool) -> list[str]:
+    """The command that builds an image, and its options that depend on who wrote the Dockerfile."""
+    if program is None:
+        return [client(), "build", "--progress", "plain", *(() if trusted else ("--network", "none"))]
+    # Podman and buildah ignore `--network none` in old versions, and with BUILDAH_ISOLATION=chroot. So they have no
+    # network themselves. For an ordinary user, that takes the namespace in which they are root.
+    isolated = [] if trusted else [*([program, "unshare"] if os.getuid() else []), "unshare", "--net"]
+    proxies = [] if trusted else ["--http-proxy=false"]  # of this process
+    return [*isolated, program, "build", "--network", "host", *proxies]  # that network is the one of the build
+
+
+def _triggers(program: str | None, image: str) -> Sequence[str] | None:
     """The instructions that an image on this machine adds to a Dockerfile that builds on it; None without the image."""
+    if program:
+        command = [program, "inspect", "--type", "image", image]
+        answer = subprocess.run(command, capture_output=True, text=True, check=False)
+        if answer.returncode:
+            return None
+        found = json.loads(answer.stdout)
+        config = found[0].get("Config") if isinstance(found, list) else found["Docker"].get("config")
+        return (config or {}).get("OnBuild") or ()
     from docker.errors import ImageNotFound, NotFound
 
     try:
@@ -175,7 +222,7 @@ def _triggers(image: str) -> Sequence[str] | None:
         raise
 
 
-def _secrets(folder: Path) -> dict[str, Path]:
+def secrets(folder: Path) -> dict[str, Path]:
     """The files of this machine's pip configuration and certificates, as far as they exist."""
     files = {}
     options = {

@@ -15,7 +15,9 @@ from storage.dataset import Dataset
 from storage.datasets.current import all_datasets, competitions_of, read_current, read_marker
 from storage.store import Store
 
-Kind = Literal["raw", "prepared", "runs", "tables", "reports", "locks", "live", "checkpoints", "cache", "scratch"]
+Kind = Literal[
+    "raw", "prepared", "runs", "tables", "reports", "locks", "live", "checkpoints", "cache", "scratch", "roots"
+]
 State = Literal["", "complete", "old", "incomplete", "in use"]
 """Of a dataset: current and complete, complete but no longer current, or incomplete. Of a local copy: in use."""
 

@@ -1,0 +1,236 @@
+"""Root file systems of agents: directories in the scratch folder, which runs see read-only and share.
+
+roots/names/<image>      the digest of the root of an image, as a line
+roots/<digest>/rootfs/   the root
+roots/<digest>/root.json the environment variables of its image, its size, and where it came from
+roots/<digest>/lock      locked by every run that uses it, see `hold`
+roots/.new-*/            a root that is being made, whose maker holds its lock
+
+A root is complete from the moment on at which it has its name, and never changes. What has no name and no user is
+removed by `remove_unused`. All functions can be called by several processes at the same time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import math
+import os
+import secrets
+import stat
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote, unquote
+
+from common import trees
+from common.locks import acquire, locked, release
+from sandbox.definitions import BASE_IMAGE
+from sandbox.errors import BackendError, BuildError
+from sandbox.rootless.archives import Content, untagged
+from sandbox.world.files import bytes_on_disk, remove_tree
+
+FOLDERS = ("dev", "etc", "home", "proc", "run", "sys", "tmp", "var", "var/tmp")
+FILES = ("etc/group", "etc/hosts", "etc/hostname", "etc/passwd", "etc/resolv.conf")
+"""What something is mounted on: in every root, these are real folders and files, not links."""
+PREFIX = "mlebench-agent-"
+NEW, TRASH = ".new-", ".trash-"
+HALF_MADE_SECONDS = 3600.0
+"""Age at which a folder that nobody has locked was left by a process that was killed."""
+
+
+@dataclass(frozen=True)
+class Root:
+    """The root file system of an image."""
+
+    path: Path
+    """The directory; to be mounted read-only."""
+    digest: str
+    """SHA-256 (hex): the image's id, as a container engine shows it, or the hash of what was imported."""
+    environment: dict[str, str]
+    """The environment variables that the image sets."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A root on this machine, for listings."""
+
+    names: tuple[str, ...]
+    """The images that have this root."""
+    digest: str
+    bytes: int
+    in_use: bool
+
+
+def root_of(image: str, scratch: Path) -> Root:
+    """The root file system of an image, by the name that the image has in container engines.
+
+    Raises:
+        BackendError: it has not been built on this machine; the message says how to build it.
+    """
+    folder = scratch / "roots"
+    with contextlib.suppress(OSError):
+        return _read(folder, _name_file(folder, image).read_text("utf-8").strip())
+    name = untagged(image)
+    agent = "base" if name == BASE_IMAGE else name.removeprefix(PREFIX) if name.startswith(PREFIX) else None
+    build = f"mlebench build {agent or 'AGENT'} --rootless"
+    raise BackendError(f"this machine has no root file system of image {image}: {build} makes it in {folder}")
+
+
+def hold(root: Root) -> int:
+    """Keep a root from being removed; returns a descriptor to close, or to hand down to a process that outlives this.
+
+    Raises:
+        BackendError: it has been removed.
+    """
+    lock = root.path.parent / "lock"
+    with contextlib.suppress(FileNotFoundError):
+        while True:
+            held = acquire(lock, shared=True, wait=True)
+            assert held is not None
+            if _is_lock(held, lock):
+                return held
+            release(held)  # of a root that was removed meanwhile
+    raise BackendError(f"the root file system {root.digest[:12]} has been removed: start the run again")
+
+
+def add(image: str, scratch: Path, source: str, unpack: Callable[[int], Content]) -> Root:
+    """Make the root of an image, and give it the image's name once it is complete.
+
+    Args:
+        image: name of the image.
+        scratch: the scratch folder.
+        source: where it comes from, for people.
+        unpack: fills an empty directory, which it gets as a descriptor.
+
+    Raises:
+        BuildError: it cannot be made.
+    """
+    folder = scratch / "roots"
+    new = folder / f"{NEW}{secrets.token_hex(8)}"
+    try:
+        (new / "rootfs").mkdir(parents=True)
+        with locked(new / "lock", shared=True):  # so that it is in use until it has its name
+            with trees.opened_folder(new / "rootfs") as top:
+                content = unpack(top)
+                _make_mount_points(top)
+            facts = {"environment": content.environment, "bytes": bytes_on_disk(new / "rootfs"), "source": source}
+            (new / "root.json").write_text(json.dumps(facts, indent=1, allow_nan=False), encoding="utf-8")
+            return _publish(image, folder, new, content.digest)
+    except OSError as error:
+        raise BuildError(f"the root of {image} cannot be made in {folder}: {error.strerror or error}") from error
+    finally:
+        remove_tree(new)
+
+
+def entries(scratch: Path) -> list[Entry]:
+    """All roots on this machine, by their first names."""
+    folder, found = scratch / "roots", []
+    for path in folder.glob("[!.]*/root.json"):
+        with contextlib.suppress(FileNotFoundError), locked(path.parent / "lock") as mine:
+            names = _names(folder, path.parent.name)
+            found.append(Entry(names, path.parent.name, json.loads(path.read_text("utf-8"))["bytes"], mine is None))
+    return sorted(found, key=lambda entry: (not entry.names, entry.names, entry.digest))
+
+
+def remove_unused(scratch: Path, *, dry: bool) -> Iterator[Entry]:
+    """Remove the roots that no image has any more. One that a run uses is kept, and yielded as in use."""
+    folder = scratch / "roots"
+    for entry in entries(scratch):
+        path = folder / entry.digest
+        if entry.names or entry.in_use:
+            if not entry.names:
+                yield entry
+            continue
+        with contextlib.suppress(FileNotFoundError), locked(path / "lock") as mine:
+            if mine is not None and not _names(folder, entry.digest):  # both may have changed since it was listed
+                if not dry:
+                    removed = folder / f"{TRASH}{secrets.token_hex(8)}"
+                    path.rename(removed)
+                    remove_tree(removed)
+                yield entry
+    before = time.time() - HALF_MADE_SECONDS
+    for path in [*folder.glob(f"{NEW}*"), *folder.glob(f"{TRASH}*")]:  # of processes that were killed
+        with contextlib.suppress(FileNotFoundError):
+            if path.stat().st_mtime > before:
+                continue
+            with locked(path / "lock") as mine:
+                if mine is None:
+                    continue
+                size = bytes_on_disk(path)
+                if not dry:
+                    remove_tree(path)
+            yield Entry((), path.name, size, in_use=False)
+
+
+def _publish(image: str, folder: Path, new: Path, digest: str) -> Root:
+    """Give a complete root its digest as its name, unless there is one already, and the name of its image."""
+    while True:
+        with contextlib.suppress(FileNotFoundError):  # `new` has been moved, or is as good as the one there is
+            try:
+                new.rename(folder / digest)
+            except OSError as error:
+                if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                    raise
+        root = _read(folder, digest)
+        try:
+            held = hold(root)
+        except BackendError:
+            continue  # the one that there was has been removed
+        try:
+            name = _name_file(folder, image)
+            name.parent.mkdir(exist_ok=True)
+            temporary = name.with_name(f".{secrets.token_hex(8)}")
+            temporary.write_text(f"{digest}\n", encoding="utf-8")
+            temporary.replace(name)
+            return root
+        finally:
+            release(held)
+
+
+def _read(folder: Path, digest: str) -> Root:
+    path = folder / digest
+    return Root(path / "rootfs", digest, json.loads((path / "root.json").read_text("utf-8"))["environment"])
+
+
+def _name_file(folder: Path, image: str) -> Path:
+    return folder / "names" / f"{quote(untagged(image), safe='')}.txt"
+
+
+def _names(folder: Path, digest: str) -> tuple[str, ...]:
+    """The images that have a root."""
+    found = []
+    for path in sorted((folder / "names").glob("*.txt")):
+        with contextlib.suppress(FileNotFoundError):
+            if path.read_text("utf-8").strip() == digest:
+                found.append(unquote(path.stem))
+    return tuple(found)
+
+
+def _is_lock(descriptor: int, path: Path) -> bool:
+    """Whether an open file is the one that has the path now."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except FileNotFoundError:
+        return False
+
+
+def _make_mount_points(top: int) -> None:
+    """Replace what is no real folder or file, and make what is missing; see `FOLDERS`."""
+    for path in (*FOLDERS, *FILES):
+        *above, name = path.split("/")
+        wanted = stat.S_IFREG if path in FILES else stat.S_IFDIR
+        folder = trees.folder_below(top, above)
+        try:
+            with contextlib.suppress(FileNotFoundError):
+                if stat.S_IFMT(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode) == wanted:
+                    continue
+            trees.remove(name, folder, math.inf)
+            if path in FILES:
+                os.close(os.open(name, os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644, dir_fd=folder))
+            else:
+                os.mkdir(name, 0o755, dir_fd=folder)
+        finally:
+            os.close(folder)

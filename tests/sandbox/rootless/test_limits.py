@@ -1,0 +1,83 @@
+"""What enforces the limits of runs: a delegated cgroup where there is one; otherwise the supervisor, and prlimit."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from sandbox.limits import MIB, Limits
+from sandbox.rootless import limits
+from sandbox.rootless.limits import Group, delegated, enforcement
+
+OWN = "user.slice/user@1000.service/app.slice/run-1.scope"
+
+
+def cgroup(folder: Path, controllers: str = "cpu memory pids", enabled: str = "") -> Path:
+    """A folder with the files of a cgroup."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "cgroup.controllers").write_text(controllers)
+    (folder / "cgroup.subtree_control").write_text(enabled)
+    (folder / "cgroup.procs").write_text("")
+    return folder
+
+
+def found(mount: Path, tmp_path: Path, own: str = f"/{OWN}") -> Path | None:
+    (tmp_path / "cgroup").write_text(f"4:memory:/x\n0::{own}\n")
+    return delegated(mount, tmp_path / "cgroup")
+
+
+def test_a_delegated_cgroup_is_used_with_its_processes_moved_out_of_the_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scope = cgroup(tmp_path / "mount" / OWN)
+    assert found(tmp_path / "mount", tmp_path) == scope
+    (scope / "cgroup.procs").write_text("11\n12\n")
+    refused, write = [OSError(errno.EBUSY, "busy")], Path.write_text
+
+    def written(path: Path, text: str, encoding: str | None = None) -> int:
+        if path.name == "cgroup.subtree_control" and refused:  # as the kernel does while processes are in it
+            raise refused.pop()
+        with path.open("a") as file:
+            return file.write(f"{text} ")
+
+    monkeypatch.setattr(Path, "write_text", written)
+    group = Group.create("x", Limits(memory_bytes=64 * MIB, processes=10, cpus=2), scope)
+    group.enter()
+    monkeypatch.setattr(Path, "write_text", write)
+    assert {name: (group.path / name).read_text().split() for name in ("memory.max", "pids.max", "cgroup.procs")} == {
+        "memory.max": [str(64 * MIB)],
+        "pids.max": ["10"],
+        "cgroup.procs": ["0"],
+    }
+    assert {*(scope / "mlebench/cgroup.procs").read_text().split()} == {"11", "12"}
+    assert (scope / "cgroup.subtree_control").read_text() == "+memory +pids +cpu "
+    assert enforcement(scope) == {"memory": "cgroup", "processes": "cgroup", "disk": "watched", "cores": "cgroup"}
+    (group.path / "memory.events").write_text("low 0\noom 1\noom_kill 1\n")
+    assert group.out_of_memory()
+    (group.path / "memory.events").write_text("low 0\noom 0\noom_kill 0\n")
+    assert not group.out_of_memory()
+
+
+def test_a_cgroup_that_is_prepared_above_is_used_as_it_is(tmp_path: Path) -> None:
+    service = cgroup(tmp_path / "mount/worker.service", enabled="cpu memory pids")
+    cgroup(service / "main")
+    assert found(tmp_path / "mount", tmp_path, "/worker.service/main") == service
+
+
+@pytest.mark.parametrize("own", [f"/{OWN}", "/../other", "/gone"])
+def test_without_delegation_there_is_none(tmp_path: Path, own: str) -> None:
+    cgroup(tmp_path / "mount" / OWN, controllers="cpu pids")
+    assert found(tmp_path / "mount", tmp_path, own) is None
+    (tmp_path / "cgroup").write_text("4:memory:/x\n")
+    assert delegated(tmp_path / "mount", tmp_path / "cgroup") is None
+    assert delegated(tmp_path / "mount", tmp_path / "nothing") is None
+
+
+def test_a_kernel_that_does_not_count_by_user_namespace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "delegated", lambda: None)
+    for release, expected in (("4.18.0-553.el8", "watched"), ("5.14.0-1.el9", "rlimit"), ("6.8.0", "rlimit")):
+        monkeypatch.setattr(os, "uname", lambda release=release: os.uname_result(("", "", release, "", "")))
+        assert enforcement()["processes"] == expected

@@ -1,0 +1,206 @@
+"""Roots are complete or not there, shared by all who use them, and removed when nobody does."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from functools import partial
+from pathlib import Path
+
+import pyarrow
+import pytest
+
+from common.locks import release
+from sandbox.definitions import BASE_IMAGE
+from sandbox.errors import BackendError, BuildError
+from sandbox.rootless import building, roots
+from sandbox.rootless.archives import unpack_archive
+from tests.sandbox.rootless import images
+from tests.sandbox.rootless.images import archive, config, docker_save, entry, folder, link, oci_layout
+
+LAYERS = [archive(folder("usr"), entry("usr/a", b"1")), archive(entry("usr/b", b"2"))]
+import_root = partial(building.import_root, on_line=lambda _: None)
+
+
+def content(root: roots.Root) -> dict[str, str]:
+    return {path.name: path.read_text() for path in (root.path / "usr").iterdir()}
+
+
+class TestSources:
+    def test_the_archive_of_docker_save(self, tmp_path: Path) -> None:
+        description = config(LAYERS, ["PATH=/opt/bin:/bin", "A=b=c"])
+        source = docker_save(tmp_path / "image.tar", LAYERS, description)
+        root = import_root(BASE_IMAGE, str(source), tmp_path / "scratch")
+        assert content(root) == {"a": "1", "b": "2"}
+        assert root == roots.root_of(f"{BASE_IMAGE}:latest", tmp_path / "scratch")
+        assert (root.environment, root.digest) == (
+            {"PATH": "/opt/bin:/bin", "A": "b=c"},
+            hashlib.sha256(description).hexdigest(),
+        ), "the image's id, as an engine shows it"
+        for path in (*roots.FOLDERS, *roots.FILES):
+            assert (root.path / path).exists(), "mount points"
+
+    def test_several_images_in_one_archive(self, tmp_path: Path) -> None:
+        source = docker_save(tmp_path / "image.tar", LAYERS)
+        both = [
+            {
+                "Config": "config.json",
+                "RepoTags": [f"{name}:latest"],
+                "Layers": ["layer0/layer.tar", "layer1/layer.tar"],
+            }
+            for name in ("localhost/mine", "other")
+        ]
+        names = [("config.json", config(LAYERS)), ("manifest.json", json.dumps(both).encode())]
+        names += [(f"layer{number}/layer.tar", layer) for number, layer in enumerate(LAYERS)]
+        source.write_bytes(archive(*(entry(*pair) for pair in names)))
+        assert content(import_root("mine", str(source), tmp_path)) == {"a": "1", "b": "2"}
+        with pytest.raises(BuildError, match=r"has 2 images \(localhost/mine:latest, other:latest\)"):
+            import_root("third", str(source), tmp_path)
+
+    def test_an_oci_layout_as_directory_and_archive_with_images_of_other_processors(self, tmp_path: Path) -> None:
+        compressed = {LAYERS[0]: gzip.compress(LAYERS[0]), LAYERS[1]: pyarrow.compress(LAYERS[1], "zstd", asbytes=True)}
+        layout = oci_layout(tmp_path / "layout", {"s390x": LAYERS[:1], images.ARCHITECTURE: LAYERS}, compressed)
+        root = import_root("x", str(layout), tmp_path)
+        assert content(root) == {"a": "1", "b": "2"}
+        subprocess.run(["tar", "-czf", tmp_path / "l.tgz", "-C", layout, "."], check=True)
+        assert import_root("y", str(tmp_path / "l.tgz"), tmp_path) == root
+
+    def test_a_directory_and_the_archive_of_one(self, tmp_path: Path) -> None:
+        source = tmp_path / "sandbox"
+        (source / "usr").mkdir(parents=True)
+        (source / "usr/a").write_text("1")
+        (source / ".singularity.d/env").mkdir(parents=True)
+        (source / ".singularity.d/env/10-docker2singularity.sh").write_text(
+            '#!/bin/sh\nexport PATH="/opt/venv/bin:/usr/bin"\nexport MLEBENCH_PYTHON="${MLEBENCH_PYTHON:-"/opt/py"}"\n'
+        )
+        first, again = import_root("x", str(source), tmp_path), import_root("y", str(source), tmp_path)
+        assert first == again, "the same files have the same digest"
+        assert first.environment == {"PATH": "/opt/venv/bin:/usr/bin", "MLEBENCH_PYTHON": "/opt/py"}
+        assert content(first) == {"a": "1"}
+        (source / "opt/venv/bin").mkdir(parents=True)
+        (source / "opt/venv/bin/python").symlink_to("/usr/bin/python3")
+        subprocess.run(["rm", "-r", source / ".singularity.d"], check=True)
+        subprocess.run(["tar", "-cJf", tmp_path / "root.tar.xz", "-C", source, "."], check=True)
+        second = import_root("x", str(tmp_path / "root.tar.xz"), tmp_path)
+        assert second.environment["MLEBENCH_PYTHON"] == "/opt/venv/bin/python"
+        assert roots.root_of("x", tmp_path) == second
+
+    def test_an_apptainer_image_needs_apptainer(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        source = tmp_path / "agent.sif"
+        source.write_bytes(b"#!/usr/bin/env run-singularity\n\0SIF_MAGIC\0" + b"\0" * 100)
+        with pytest.raises(BuildError, match="apptainer build --sandbox"):
+            import_root("x", str(source), tmp_path / "scratch")
+        program = tmp_path / "bin" / "apptainer"
+        program.parent.mkdir()
+        program.write_text('#!/bin/sh\nmkdir -p "$4/usr" && echo "$5" > "$4/usr/a"\n')
+        program.chmod(0o755)
+        monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+        assert content(import_root("x", str(source), tmp_path / "scratch")) == {"a": f"{source}\n"}
+
+    @pytest.mark.parametrize(
+        ("make", "message"),
+        [
+            (lambda path: None, "does not exist"),
+            (lambda path: path.write_text("hello"), "no archive, or damaged"),
+            (lambda path: path.write_bytes(gzip.compress(archive(entry("a", b"x")))[:-20]), "damaged"),
+            (lambda path: docker_save(path, LAYERS, config(LAYERS[::-1])), "another content than the image says"),
+            (lambda path: docker_save(path, LAYERS, config(LAYERS, architecture="sparc")), "image is for sparc"),
+            (lambda path: docker_save(path, LAYERS, b"[]"), "no image that docker save"),
+            (lambda path: path.write_bytes(archive(entry("manifest.json", b"{"))), "no image that docker save"),
+            (lambda path: path.write_bytes(archive(link("manifest.json", "manifest.json"))), "cannot be used"),
+            (lambda path: docker_save(path, [archive(entry("../x", b"x"))]), "leads out of it"),
+        ],
+    )
+    def test_what_cannot_be_used_leaves_nothing(self, tmp_path: Path, make: object, message: str) -> None:
+        make(tmp_path / "source")  # type: ignore[operator]
+        with pytest.raises(BuildError, match=message) as caught:
+            import_root("x", str(tmp_path / "source"), tmp_path / "scratch")
+        assert "\n" not in str(caught.value)
+        assert not list((tmp_path / "scratch").glob("roots/*")) + list((tmp_path / "scratch").glob("roots/.*"))
+
+    def test_mount_points_are_never_links(self, tmp_path: Path) -> None:
+        layer = archive(link("etc", "/etc"), link("tmp", "usr"), link("home", "../.."), entry("proc", b"x"))
+        root = import_root("x", str(docker_save(tmp_path / "i.tar", [layer])), tmp_path)
+        for path in (*roots.FOLDERS, *roots.FILES):
+            assert not (root.path / path).is_symlink()
+
+
+def test_without_a_root_the_message_has_the_command(tmp_path: Path) -> None:
+    for image, command in (
+        (BASE_IMAGE, "mlebench build base --rootless"),
+        ("mlebench-agent-aide", "mlebench build aide --rootless"),
+        ("somebody/image:3", "mlebench build AGENT --rootless"),
+        ("../" * 100, "mlebench build AGENT --rootless"),
+    ):
+        with pytest.raises(BackendError, match=command):
+            roots.root_of(image, tmp_path)
+
+
+def test_roots_are_removed_once_no_image_has_them_and_no_run_uses_them(tmp_path: Path) -> None:
+    old = import_root("x", str(docker_save(tmp_path / "1.tar", LAYERS[:1])), tmp_path)
+    held = roots.hold(old)
+    new = import_root("x", str(docker_save(tmp_path / "2.tar", LAYERS)), tmp_path)
+    assert [(entry.names, entry.digest, entry.in_use) for entry in roots.entries(tmp_path)] == [
+        (("x",), new.digest, False),
+        ((), old.digest, True),
+    ]
+    assert [entry.in_use for entry in roots.remove_unused(tmp_path, dry=False)] == [True]
+    assert old.path.is_dir()
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, pass_fds=[held])
+    os.close(held)
+    assert [entry.in_use for entry in roots.remove_unused(tmp_path, dry=False)] == [True], "a supervisor has it"
+    child.communicate()
+    assert [entry.digest for entry in roots.remove_unused(tmp_path, dry=True)] == [old.digest]
+    assert old.path.is_dir()
+    assert [entry.digest for entry in roots.remove_unused(tmp_path, dry=False)] == [old.digest]
+    assert not old.path.parent.exists()
+    with pytest.raises(BackendError, match="has been removed"):
+        roots.hold(old)
+    assert roots.root_of("x", tmp_path) == new
+
+
+def test_what_a_killed_build_has_left_is_removed_an_hour_later(tmp_path: Path) -> None:
+    for name, age in (("young", 0), ("old", 4000)):
+        left = tmp_path / "roots" / f"{roots.NEW}{name}"
+        (left / "rootfs").mkdir(parents=True)
+        os.utime(left, (time.time() - age,) * 2)
+    assert [entry.digest for entry in roots.remove_unused(tmp_path, dry=False)] == [f"{roots.NEW}old"]
+    assert [path.name for path in (tmp_path / "roots").iterdir()] == [f"{roots.NEW}young"]
+
+
+def test_many_make_the_same_root_while_it_is_collected(tmp_path: Path) -> None:
+    source, stop, failures = docker_save(tmp_path / "i.tar", LAYERS), threading.Event(), list[BaseException]()
+
+    def make(name: str) -> None:
+        try:
+            for number in range(10):
+                root = roots.add(f"{name}{number % 2}", tmp_path, "test", partial(unpack_archive, source, image="x"))
+                held = roots.hold(root)
+                assert content(root) == {"a": "1", "b": "2"}
+                release(held)
+                (tmp_path / "roots/names" / f"{name}{number % 2}.txt").unlink()
+        except BackendError as error:
+            if "has been removed" not in str(error):
+                failures.append(error)
+        except BaseException as error:
+            failures.append(error)
+
+    def collect() -> None:
+        while not stop.is_set():
+            list(roots.remove_unused(tmp_path, dry=False))
+
+    collector = threading.Thread(target=collect)
+    makers = [threading.Thread(target=make, args=[name]) for name in "ab"]
+    for thread in (collector, *makers):
+        thread.start()
+    for thread in makers:
+        thread.join()
+    stop.set()
+    collector.join()
+    assert not failures
