@@ -115,7 +115,7 @@ def _run(folder: Path, module: str, function: str, work: _Work) -> None:
         raise BadCompetition(
             f"{folder.name}: {function} took more than {elapsed(limits.time_limit)} and was ended; raise "
             "MLEBENCH_PREPARE_TIME_LIMIT if it needs longer"
-        ).of_kind("limits") from None
+        ) from None
     finally:
         with contextlib.suppress(ProcessLookupError):  # its children, too, unless they started a session of their own
             os.killpg(process.pid, signal.SIGKILL)

@@ -13,6 +13,7 @@ import pytest
 from common.settings import get_settings
 from tests.docs.blocks import DOCUMENTS, READ, ROOT, RUN, blocks, matches, run
 
+LONG = ("README.md", "concepts.md", "commands.md")
 pytestmark = pytest.mark.timeout(900)  # a document is one test, and runs many commands
 
 
@@ -48,7 +49,13 @@ def test_no_fence_is_missed(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", [path for path in DOCUMENTS if path.name != "getting-started.md"], ids=lambda path: path.name
+    "path",
+    [
+        pytest.param(path, marks=[pytest.mark.slow] if path.name in LONG else [])
+        for path in DOCUMENTS
+        if path.name != "getting-started.md"
+    ],
+    ids=lambda path: path.name,
 )
 def test_blocks_run_and_print_what_is_shown(path: Path, folder: Path) -> None:
     environment = dict(os.environ)  # what a document exports is its own reader's

@@ -59,7 +59,7 @@ def test_a_mistake_is_one_line(here: Path, arguments: list[str], says: str, capf
     "arguments", [["run", "-c", "digits", "--agent", "dummy"], ["cancel", "x"], ["notify", "--off"]]
 )
 def test_a_prefect_server_that_is_away_is_named(here: Path, arguments: list[str]) -> None:
-    env = {**os.environ, "PREFECT_API_URL": "http://127.0.0.1:9/api", "PYTHONPATH": str(ROOT)}
+    env = {**os.environ, "PREFECT_API_URL": "http://127.0.0.1:9/api", "PYTHONPATH": str(ROOT), "MLEBENCH_PATIENCE": "1"}
     done = subprocess.run(
         [sys.executable, "-m", "flows.cli", *arguments], env=env, cwd=here, capture_output=True, text=True, check=False
     )

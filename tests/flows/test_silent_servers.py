@@ -13,6 +13,8 @@ from tests.silent import silent_server
 __all__ = ["home"]
 
 LEAF = "leaf-classification"
+pytestmark = pytest.mark.slow
+
 KAGGLE = {"KAGGLE_USERNAME": "a", "KAGGLE_KEY": "b"}
 AWS = {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b", "AWS_DEFAULT_REGION": "us-east-1"}
 

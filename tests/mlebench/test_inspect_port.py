@@ -24,7 +24,7 @@ from tests.readers import INSPECT_PORT
 
 ID = "spaceship-titanic"
 
-pytestmark = pytest.mark.service("inspect-port")
+pytestmark = [pytest.mark.service("inspect-port"), pytest.mark.slow]
 
 CLIENT = r"""
 import json, sys

@@ -26,6 +26,8 @@ from tests.tasks.hosts import World
 
 __all__ = ["base_image"]
 
+pytestmark = pytest.mark.slow
+
 AGENT = """\
 import json, os, pathlib, shutil, subprocess, time, urllib.request
 home = pathlib.Path(os.environ["HOME"])

@@ -93,7 +93,14 @@ def test_the_report_leads_to_the_trajectory(asked: Store, tmp_path: Path) -> Non
         browser.close()
 
 
-@pytest.mark.parametrize("name", ["report", "inspect", "atif", "every-eval-ever", "leaderboard", "mlflow"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "report",
+        "inspect",
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("atif", "every-eval-ever", "leaderboard", "mlflow")),
+    ],
+)
 def test_no_answers_keys_or_other_runs_are_in_an_export(asked: Store, tmp_path: Path, name: str) -> None:
     """What would give them away is put wherever an export could find it."""
     run_url = asked.run(GROUP, "diabetes", 0)
@@ -133,7 +140,10 @@ def test_agents_have_files_of_their_own_with_names_that_every_system_takes() -> 
     assert named("a" * 300) != named("a" * 301)
 
 
-@pytest.mark.parametrize("name", ["inspect", "leaderboard", "every-eval-ever", "report"])
+@pytest.mark.parametrize(
+    "name",
+    ["report", *(pytest.param(name, marks=pytest.mark.slow) for name in ("inspect", "leaderboard", "every-eval-ever"))],
+)
 def test_groups_and_agents_with_similar_names_share_a_folder(name: str, asked: Store, tmp_path: Path) -> None:
     """`a-b` of the agent `c`, and `a` of `b-c`; the names of reports have the time only."""
     for run_group, agent in (("a-b", "c"), ("a", "b-c")):
