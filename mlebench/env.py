@@ -10,6 +10,7 @@ Actions and observations are dictionaries; `training.actions` says what is in th
 
 from __future__ import annotations
 
+import random
 from collections.abc import Collection
 from dataclasses import replace
 from typing import Any, Literal, Self
@@ -21,7 +22,7 @@ from tasks.variants import derive_variant
 from tasks.wiring.context import open_store
 from training.actions import Action
 from training.episode import EpisodeLimits
-from training.episodes import Episodes, Running, TrainingOptions
+from training.episodes import DRAWN_SEEDS, Episodes, Running, TrainingOptions
 
 Allowed = Literal["eval", "test-scores", "untrusted"]
 
@@ -33,6 +34,7 @@ class Environment:
         """Begin nothing yet: that is what `reset` is for."""
         self._episodes = episodes
         self._running: Running | None = None
+        self._seeds: random.Random | None = None
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -40,15 +42,20 @@ class Environment:
         """End the episode, if one is in progress, and begin another one.
 
         Args:
-            seed: the seed that programs in the sandbox find in SEED.
+            seed: the seed that programs in the sandbox find in SEED. Without one, it is drawn: from the seed that was
+                given last, so that a series of episodes can be repeated, or at random if none was.
             options: nothing; gymnasium has this argument.
 
         Returns:
-            The observation, and a dictionary with the id of the episode.
+            The observation, and a dictionary with the id and the seed of the episode.
         """
         self._end()
+        if seed is not None:
+            self._seeds = random.Random(seed)
+        elif self._seeds is not None:
+            seed = self._seeds.randrange(DRAWN_SEEDS)
         self._running = self._episodes.begin(seed=seed)
-        return self._running.begun().model_dump(), {"episode_id": self._running.id}
+        return self._running.begun().model_dump(), {"episode_id": self._running.id, "seed": self._running.seed}
 
     def step(self, action: dict[str, Any]) -> tuple[dict[str, Any], float, bool, bool, dict[str, Any]]:
         """Carry out an action.
@@ -72,9 +79,9 @@ class Environment:
         self._episodes.close()
 
     def _end(self) -> None:
-        if self._running is not None:
+        if self._running is not None and not self._running.episode.ended:
             self._running.close()
-            self._running = None
+        self._running = None
 
     def __enter__(self) -> Self:
         return self

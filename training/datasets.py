@@ -41,7 +41,9 @@ class Judgement:
     reward: float
     """Share of the teams of the human leaderboard that the score beats, 0 to 1; 0 for a submission without a score."""
     info: dict[str, Any]
-    """valid, message, score, part (private or whole), medal, human_percentile, improvement over the sample."""
+    """valid, message, failure, score, part (private or whole), medal, human_percentile, improvement over the sample.
+
+    `failure` is why the reward says nothing of the agent: it could not be computed."""
 
 
 def is_evaluated(competition: Competition) -> bool:
@@ -171,6 +173,7 @@ class TrainingDataset:
         info = {
             "valid": grade.outcome == "valid",
             "message": grade.message,
+            "failure": grade.message if grade.outcome == "failed" else None,
             "score": score,
             "part": part if score is not None else None,
             "medal": medal_for(score, self._thresholds),
@@ -191,6 +194,18 @@ class TrainingDataset:
                     part = parts.private if parts is not None else None
                     self._sample = parts.id if parts is not None and part else None, part, grade.report.score
             return self._sample
+
+    def warm(self) -> None:
+        """Start the grader, which takes a second or two."""
+        self._sample_scores()
+
+    def rest(self) -> None:
+        """End the graders until they are used again."""
+        with self._mutex:
+            self._sample = None
+            graders = [self._grader, self._checker, *([self._scorer] if self._scorer is not None else [])]
+        for grader in graders:
+            grader.close()
 
     def close(self) -> None:
         """End the graders."""

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import UserError
+from sandbox.docker.engine import EngineUnreachable
 from sandbox.errors import BackendError
 from sandbox.world.files import entries
 from training.actions import Action, DataFile, Left, Observation
@@ -99,7 +100,8 @@ class Episode:
             observation = self._actions[action.type](action)
         except (NoSuchFile, UserError) as error:
             if isinstance(error, BackendError):
-                return self._end(f"the sandbox has ended: {self._sandbox.ended or error}")
+                lost = isinstance(error, EngineUnreachable)
+                return self._end(f"the sandbox has ended: {self._sandbox.ended or error}", lost=lost)
             observation = self._told(f"Not done: {error}.")
         return self._unless_over(observation)
 
@@ -113,7 +115,7 @@ class Episode:
         reason = next((text for text, holds in reasons.items() if holds), None)
         return Step(observation, 0.0) if reason is None else self._end(reason, observation)
 
-    def _end(self, reason: str, last: Observation | None = None) -> Step:
+    def _end(self, reason: str, last: Observation | None = None, *, lost: bool = False) -> Step:
         """Judge the submission, which is copied first: nothing that happens in the sandbox changes it any more."""
         self.ended = True
         with tempfile.TemporaryDirectory(prefix="episode-") as folder:
@@ -122,6 +124,8 @@ class Episode:
             judgement = self.dataset.judge(submission if exists else Path(folder) / "missing.csv")
         submitted = reason == "submitted"
         self.reward, self.info = judgement.reward, {**judgement.info, "end": reason}
+        if lost or self._sandbox.lost:
+            self.info["failure"] = reason
         verdict = "is valid" if self.info["valid"] else f"is not valid: {self.info['message']}"
         told = self._told(f"The episode has ended: {reason}. The submission {verdict}.", valid=self.info["valid"])
         fields = {name: getattr(last, name) for name in ("stdout", "stderr", "exit_code", "cut")} if last else {}

@@ -8,6 +8,7 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Collection
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -29,8 +30,12 @@ from training.actions import Action, Observation
 from training.datasets import TrainingDataset, is_evaluated, require_allowed
 from training.episode import Episode, EpisodeLimits, Step
 from training.journal import Journal, Trajectory
-from training.sandboxes import Sandboxes
+from training.sandboxes import Sandboxes, in_parallel
 
+SEEDS, DRAWN_SEEDS = 2**63, 2**32
+"""Seeds are below the first, as the table of episodes has them, and drawn ones below the second, as numpy has them."""
+_GRADED = 8
+"""Datasets whose graders are kept running, at least. The graders of a dataset take some hundred MB."""
 _PAUSE_SECONDS = 0.1
 _IDS = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
@@ -60,16 +65,24 @@ class TrainingOptions:
 class Running:
     """An episode in progress, with what the journal says about it."""
 
-    def __init__(self, episode: Episode, record: dict[str, Any], end: Callable[[Running], None]) -> None:
-        self.episode, self._record, self._end = episode, record, end
+    def __init__(
+        self, episode: Episode, record: dict[str, Any], journal: Journal | None, release: Callable[[], None]
+    ) -> None:
+        self.episode, self._record, self._journal = episode, record, journal
         self.trajectory, self.touched, self._began = Trajectory(), time.monotonic(), time.monotonic()
-        self._mutex, self._closing = threading.Lock(), threading.Lock()
-        self._closed = False
+        self._mutex, self._ending = threading.Lock(), threading.Lock()
+        self._removal = threading.Thread(target=release, name="episode end", daemon=True)
+        self._ended = False
 
     @property
     def id(self) -> str:
         """The id of the episode."""
         return self.episode.id
+
+    @property
+    def seed(self) -> int:
+        """The seed that the agent is told."""
+        return int(self._record["seed"])
 
     def begun(self) -> Observation:
         """What the agent is told first."""
@@ -78,16 +91,16 @@ class Running:
         return observation
 
     def step(self, action: Action) -> Step:
-        """Carry out an action; at the end of the episode, its sandbox is removed."""
+        """Carry out an action. At the end of the episode, its sandbox is removed, for which nobody waits."""
         with self._mutex:
-            if self._closed:
+            if self._ended:
                 raise UserError("the episode has ended: reset the environment")
             self.touched = time.monotonic()
             step = self.episode.step(action)
             self.trajectory.add(action, step.observation, step.reward)
             self.touched = time.monotonic()
         if step.done:
-            self.close()
+            self._end()
         return step
 
     def idle_seconds(self) -> float:
@@ -110,10 +123,17 @@ class Running:
 
     def close(self) -> None:
         """End the episode if it has not ended, and remove its sandbox. An action in progress is interrupted."""
-        with self._closing:
-            if not self._closed:
-                self._closed = True
-                self._end(self)
+        self._end()
+        self._removal.join()
+
+    def _end(self) -> None:
+        with self._ending:
+            if self._ended:
+                return
+            self._ended = True
+            self._removal.start()
+            if self._journal is not None:
+                self._journal.record(self.row(), self.trajectory)
 
 
 class Episodes:
@@ -136,7 +156,9 @@ class Episodes:
             )
         self._resources = contextlib.ExitStack()
         self._datasets: dict[str, TrainingDataset] = {}
-        self._running: dict[str, Running] = {}
+        self._running: dict[str, Running | None] = {}  # None while it is being started
+        self._recent: list[TrainingDataset] = []
+        self._free = threading.Semaphore(self._settings.agents)
         self._mutex = threading.Lock()
         self._writer = secrets.token_hex(4)
         self._journal = Journal(store, options.group, self._writer) if options.group else None
@@ -148,8 +170,10 @@ class Episodes:
             self._sandboxes = self._resources.enter_context(
                 Sandboxes(options.isolation, self._settings.scratch, options.warm)
             )
+            self._background = self._resources.enter_context(ThreadPoolExecutor(1, "graders"))
             first = next(iter(self._datasets.values()))
             self._sandboxes.start_ahead(self._spec(first), first.kind)
+            self._warm(first)
         except BaseException:
             self._resources.close()
             raise
@@ -167,40 +191,46 @@ class Episodes:
     def running(self) -> list[Running]:
         """The episodes in progress."""
         with self._mutex:
-            return list(self._running.values())
+            return [running for running in self._running.values() if running is not None]
 
     def begin(self, competition: str | None = None, seed: int | None = None, id: str | None = None) -> Running:
         """Begin an episode.
 
         Args:
-            competition: one of `names`; by default drawn, or by the seed.
-            seed: the seed that the agent is told, 0 by default.
+            competition: one of `names`; by default chosen by the seed.
+            seed: the seed that the agent is told; by default drawn.
             id: a name that no other episode has.
 
         Raises:
             NoSlot: as many episodes or runs as the host has slots for are in progress.
             UserError: there is no such dataset, the id cannot be used, or no sandbox can be started.
         """
+        seed = secrets.randbelow(DRAWN_SEEDS) if seed is None else seed
+        if not 0 <= seed < SEEDS:
+            raise UserError("a seed is a whole number from 0 to 2^63 - 1")
         names = sorted(self._datasets)
-        name = competition or names[(secrets.randbelow(len(names)) if seed is None else seed) % len(names)]
+        name = competition or names[seed % len(names)]
         if name not in self._datasets:
             raise UserError(f"{name!r} is not served; there is {', '.join(names)}")
         if id is not None and _IDS.fullmatch(id) is None:
             raise UserError("an episode_id has 1 to 64 letters, digits, dots, hyphens and underscores")
         id = id or f"{self._writer}-{secrets.token_hex(8)}"
+        dataset, resources = self._datasets[name], contextlib.ExitStack()
         with self._mutex:
             if id in self._running:
                 raise UserError(f"an episode {id} is in progress")
-        dataset, resources = self._datasets[name], contextlib.ExitStack()
+            self._running[id] = None
+        resources.callback(self._running.pop, id)  # at last: who ends all episodes has to find it until then
         try:
+            self._warm(dataset)
             resources.enter_context(self._slot(id))
             sandbox = self._sandboxes.take(self._spec(dataset), dataset.kind)
             resources.callback(sandbox.close)
-            episode = Episode(id, dataset, sandbox, self.options.limits, seed or 0)
+            episode = Episode(id, dataset, sandbox, self.options.limits, seed)
         except BaseException:
             resources.close()
             raise
-        running = Running(episode, self._record(id, dataset, seed), lambda ended: self._end(ended, resources))
+        running = Running(episode, self._record(id, dataset, seed), self._journal, resources.close)
         with self._mutex:
             self._running[id] = running
         return running
@@ -213,16 +243,34 @@ class Episodes:
 
         claim = Claim(f"episode-{id}", "", self.options.isolation.backend, labels={"episode": id})
         deadline = time.monotonic() + self.options.patience
+        if not self._free.acquire(timeout=self.options.patience):  # however many wait, few ask for slots of the host
+            refuse("they have episodes of this server")
+        slot = contextlib.ExitStack()
+        slot.callback(self._free.release)
         while True:
-            slot = contextlib.ExitStack()
             try:
                 slot.enter_context(host_slots().take(claim, self.slots, refuse))
             except NoSlot:
                 if time.monotonic() > deadline:
+                    slot.close()
                     raise
                 time.sleep(_PAUSE_SECONDS)
+            except BaseException:
+                slot.close()
+                raise
             else:
                 return slot
+
+    def _warm(self, dataset: TrainingDataset) -> None:
+        """Start the graders of a dataset before they are needed, and end those that were used longest ago."""
+        with self._mutex:
+            recent = [dataset, *(each for each in self._recent if each is not dataset)]
+            most = max(_GRADED, self.slots)
+            self._recent, old = recent[:most], recent[most:]
+        if self.options.warm:
+            self._background.submit(dataset.warm)
+        for each in old:
+            self._background.submit(each.rest)
 
     def _spec(self, dataset: TrainingDataset) -> Callable[[Path], RunSpec]:
         agent, seconds = self._sandboxes.agent, self.options.limits.seconds
@@ -230,7 +278,7 @@ class Episodes:
         limits = limits.capped(caps(self._settings).override(time_limit_seconds=seconds))
         return dataset.spec(agent, limits, Allocation(slots=self.slots))
 
-    def _record(self, id: str, dataset: TrainingDataset, seed: int | None) -> dict[str, Any]:
+    def _record(self, id: str, dataset: TrainingDataset, seed: int) -> dict[str, Any]:
         return {
             "episode_id": id,
             "competition_id": dataset.competition.id,
@@ -243,19 +291,9 @@ class Episodes:
             "started_at": datetime.now(UTC).isoformat(),
         }
 
-    def _end(self, running: Running, resources: contextlib.ExitStack) -> None:
-        resources.close()
-        try:
-            if self._journal is not None:
-                self._journal.record(running.row(), running.trajectory)
-        finally:
-            with self._mutex:
-                self._running.pop(running.id, None)
-
     def close(self) -> None:
         """End all episodes and remove their sandboxes."""
-        for running in self.running():
-            running.close()
+        in_parallel(Running.close, self.running())
         self._resources.close()
 
     def __enter__(self) -> Self:

@@ -29,7 +29,8 @@ class Trajectory:
     def add(self, action: Action, observation: Observation, reward: float) -> None:
         """Add an action."""
         call = f"call-{len(self.steps)}"
-        arguments = {name: _shortened(value) for name, value in action.model_dump(exclude_defaults=True).items()}
+        given = action.model_dump(exclude_defaults=True, exclude={"metadata"})  # which can have any size
+        arguments = {name: _shortened(value) for name, value in given.items()}
         told = {name: _shortened(value) for name, value in observation.model_dump(exclude_defaults=True).items()}
         step = self._step("agent", "")
         step["tool_calls"] = [{"tool_call_id": call, "function_name": arguments.pop("type"), "arguments": arguments}]

@@ -13,10 +13,11 @@ import secrets
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
-from typing import Self
+from typing import Self, TypeVar
 
 from common import names, trees
 from common.locks import acquire, locked
@@ -38,8 +39,15 @@ SUBMISSION = "submission/submission.csv"
 """Path below the home."""
 WAITING_SECONDS = 3600.0
 """The longest time that a sandbox waits for an episode. Its container's time limit counts from its start."""
+END_SECONDS = 10.0
+"""The longest wait for what is known of a sandbox that seems to have ended."""
+WATCH_SECONDS = 60.0
+"""The longest wait for the thread that watches a sandbox, when the sandbox has ended."""
 _FIXED = ("agent", *GIVEN)
 """What a client cannot write, besides the data."""
+
+
+Item = TypeVar("Item")
 
 
 class NoSuchFile(Exception):
@@ -58,6 +66,8 @@ class Sandbox:
         self._result: RunResult | None = None
         self.ended: str | None = None
         """Why it has ended, if it has."""
+        self.lost = False
+        """Whether it has ended for a reason that its agent has not caused, such as an engine that was restarted."""
         self._shell: Shell | None = None
         self._watch = threading.Thread(target=self._wait, args=(self._handle,), name="sandbox", daemon=True)
         self._watch.start()
@@ -68,7 +78,7 @@ class Sandbox:
             self._result = self._backend.wait(handle)
             self.ended = self._result.message or "all of its processes have ended"
         except (BackendError, OSError) as error:
-            self.ended = str(error)
+            self.ended, self.lost = str(error), True
 
     def begin(self, seconds: float, seed: int) -> None:
         """State the time limit and the seed of an episode that begins now. Raises `BackendError` if it has ended."""
@@ -98,7 +108,11 @@ class Sandbox:
         """Run a command; see `Shell.run`. Raises `RunLost` if the sandbox has ended."""
         if self._shell is None:
             raise RunLost("the episode has not begun")
-        return self._shell.run(command, seconds, output_bytes)
+        try:
+            return self._shell.run(command, seconds, output_bytes)
+        except RunLost:
+            self._watch.join(END_SECONDS)  # it knows why, and collects the submission
+            raise
 
     def read(self, path: str, offset: int, size: int) -> tuple[bytes, int]:
         """A part of a file and the length of the file, below the home or of the data. Raises `NoSuchFile`."""
@@ -146,7 +160,7 @@ class Sandbox:
     def take_submission(self, target: Path, most: int) -> bool:
         """Copy the submission out; False if there is none. The sandbox may have ended."""
         if self.ended:
-            self._watch.join()
+            self._watch.join(WATCH_SECONDS)
             found = self._result.submission if self._result is not None else None
             if found is None or found.stat().st_size > most:
                 return False
@@ -170,6 +184,9 @@ class Sandbox:
     def close(self) -> None:
         """End it and remove everything of it. A command in progress, which another thread waits for, ends with it."""
         self.ended = self.ended or "it was removed"
+        with contextlib.suppress(BackendError):
+            self._backend.stop(self._handle)
+        self._watch.join(WATCH_SECONDS)  # it uses the folder that is removed
         with contextlib.suppress(BackendError):
             self._backend.discard(self._handle)
         if self._shell is not None:
@@ -264,8 +281,7 @@ class Sandboxes:
             self._closed, ready, self._ready = True, self._ready, []
         if self._filling is not None:
             self._filling.join()
-        for sandbox in ready:
-            sandbox.close()
+        in_parallel(Sandbox.close, ready)
         self._backend.close()
         remove_tree(self._folder)
         if self._lock is not None:
@@ -286,9 +302,15 @@ def collect(top: Path) -> None:
             if lock is None:
                 continue
             backend = backends.load(folder.name.rsplit("-", 1)[0])
-            for workdir in sorted(path for path in folder.iterdir() if path.is_dir()):
-                backend.remove(workdir)
+            in_parallel(backend.remove, sorted(path for path in folder.iterdir() if path.is_dir()))
             remove_tree(folder)
+
+
+def in_parallel(work: Callable[[Item], object], items: Sequence[Item]) -> None:
+    """Call a function for each of several items at the same time: ending a sandbox is mostly waiting."""
+    if items:
+        with ThreadPoolExecutor(len(items)) as pool:
+            list(pool.map(work, items))
 
 
 def _is_fresh(sandbox: Sandbox) -> bool:

@@ -55,7 +55,8 @@ class Session:
     async def reset(self, data: dict[str, Any]) -> dict[str, Any]:
         """End the episode, if one is in progress, and begin another one."""
         asked = _validated(Reset, data)
-        await self.close()
+        if self.running is not None and not self.running.episode.ended:  # nobody waits for the removal of one that has
+            await self.close()
 
         def begin() -> tuple[Running, Observation]:
             running = self._episodes.begin(asked.competition, asked.seed, asked.episode_id)

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from sandbox.docker import runs
-from sandbox.docker.engine import connect, engine_errors
+from sandbox.docker.engine import EngineUnreachable, connect, engine_errors
 from sandbox.errors import BackendError, RunLost
 from sandbox.process import processes
 
@@ -38,6 +38,8 @@ _MARK_BYTES = 100
 _OUTPUTS = (1, 2)
 _HEADER = struct.Struct(">BxxxL")
 _READ_BYTES = 65536
+_FAST_BYTES, _BYTES_PER_SECOND = 4 << 20, 4 << 20
+"""Output of a command that is read at once, and how fast the rest is. A command that prints faster has to wait."""
 
 
 @dataclass(frozen=True)
@@ -96,6 +98,7 @@ class Shell:
 
         Raises:
             RunLost: the shell does not answer, or no new one can be started.
+            EngineUnreachable: no new one can be started, because the container engine does not answer.
         """
         mark, began = secrets.token_hex(16), time.monotonic()
         lines = (
@@ -118,17 +121,23 @@ class Shell:
         return Ran(outputs[1].exit_code, texts[0], texts[1], time.monotonic() - began, cut)
 
     def _read(self, outputs: Mapping[int, _Output], deadline: float) -> None:
+        received = 0
         while not all(output.complete for output in outputs.values()):
             piece = self._pipe.receive(deadline - time.monotonic())
             if piece is None:
                 return
             outputs[piece[0]].add(piece[1])
+            received += len(piece[1])
+            if received > _FAST_BYTES:  # or one command could keep this process and the engine busy
+                time.sleep(len(piece[1]) / _BYTES_PER_SECOND)
 
     def _restart(self) -> None:
         self.close()
         try:
             self._pipe = self._opened()
             self._pipe.send(self._start)
+        except EngineUnreachable:
+            raise
         except (BackendError, OSError) as error:
             raise RunLost(f"the sandbox has ended: {error}") from None
 

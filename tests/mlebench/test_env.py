@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from pydantic import ValidationError
@@ -45,6 +47,25 @@ def test_an_episode_on_a_small_variant(store: Store) -> None:
         with pytest.raises(ValidationError):
             env.step({"type": "nothing"})
     assert not list(Path(get_settings().scratch).glob("episodes/process-*"))
+
+
+def test_seeds_are_those_of_gymnasium() -> None:
+    """A seed sets what later episodes without one draw; the first one without a seed is at random."""
+
+    class Begun:
+        episode = SimpleNamespace(ended=True)
+
+        def begin(self, seed: int | None) -> Any:
+            return SimpleNamespace(
+                id="x", seed=seed, episode=self.episode, begun=lambda: SimpleNamespace(model_dump=dict)
+            )
+
+    env = mlebench.env.Environment(cast("Any", Begun()))
+    assert env.reset()[1] == {"episode_id": "x", "seed": None}  # which `Episodes` draws
+    series = [[env.reset(seed=seed, options={})[1]["seed"] for seed in (7, None, None)] for _ in range(2)]
+    assert series[0] == series[1]
+    assert series[0][0] == 7
+    assert len(set(series[0])) == 3
 
 
 def test_the_policy_of_the_documentation_improves(

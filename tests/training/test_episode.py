@@ -118,6 +118,7 @@ def test_the_reward_is_that_of_the_private_part(episode: Episode, store: Store, 
     assert step.reward > 0.1
     info = step.observation.info
     assert (info["score"], info["part"], info["valid"]) == (parts.private.score, "private", True)
+    assert info["failure"] is None
     assert info["improvement"] > 0.3
     assert (step.terminated, step.truncated) == (True, False)
 
@@ -160,6 +161,15 @@ def test_an_episode_whose_sandbox_has_ended_ends(episode: Episode) -> None:
         step = act(episode, "run", command="sleep 1")
     assert step.truncated
     assert step.observation.message.startswith("The episode has ended: the sandbox has ended: ")
+
+
+def test_a_reward_that_says_nothing_of_the_agent_says_so(make_episodes: Callable[..., Episodes]) -> None:
+    """Trainers leave such episodes out, instead of learning from a zero that nobody has earned."""
+    episode = make_episodes(EpisodeLimits(steps=1)).begin().episode
+    grade = replace(episode.dataset.check(Path("none.csv")), outcome="failed", message="no memory")
+    assert episode.dataset._judgement(grade, None, None, "private").info["failure"] == "no memory"
+    episode._sandbox.lost = True
+    assert act(episode, "run", command="true").observation.info["failure"] == "the limit of 1 steps was reached"
 
 
 def test_a_sandbox_that_was_started_ahead_is_new(make_episodes: Callable[..., Episodes]) -> None:
