@@ -34,20 +34,24 @@ PORT_SECONDS = 5.0
 Result = TypeVar("Result")
 
 
-class _BoundedProtocol(H11Protocol):
+class BoundedProtocol(H11Protocol):
     """Limits the connections that a client can hold open without sending a request, or without reading the answer."""
 
+    most = CONNECTIONS
+    """Simultaneous connections of one server."""
+
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Close a connection above the limit, and watch the others."""
         super().connection_made(transport)
         self._unread: asyncio.TimerHandle | None = None
-        if len(self.connections) > CONNECTIONS:
+        if len(self.connections) > self.most:
             transport.abort()
             return
         self.loop.call_later(HEADER_SECONDS, self._abort_if_idle, None)
 
     def _abort_if_idle(self, last: object) -> None:
         """Close the connection if no request has come since the one that was the last at the previous check."""
-        if self.transport.is_closing():
+        if self.transport.is_closing() or self.transport.get_protocol() is not self:  # a WebSocket has its own protocol
             return
         if self.cycle is last and (last is None or self.cycle.response_complete):
             self.transport.abort()
@@ -55,10 +59,12 @@ class _BoundedProtocol(H11Protocol):
         self.loop.call_later(HEADER_SECONDS, self._abort_if_idle, self.cycle)
 
     def pause_writing(self) -> None:
+        """Close the connection if its client does not read for too long."""
         super().pause_writing()
         self._unread = self.loop.call_later(UNREAD_SECONDS, self.transport.abort)
 
     def resume_writing(self) -> None:
+        """Keep the connection: its client reads."""
         super().resume_writing()
         if self._unread is not None:
             self._unread.cancel()
@@ -126,7 +132,7 @@ class ServerThread:
         """Start an HTTP server of an ASGI application on a socket of `listen_tcp` or `listen_unix`."""
         config = uvicorn.Config(
             app,
-            http=_BoundedProtocol,
+            http=BoundedProtocol,
             ws="none",
             lifespan="off",
             log_config=None,

@@ -17,21 +17,24 @@ from typing import Any
 import uvicorn
 from pydantic import BaseModel
 from starlette.applications import Starlette
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route, WebSocketRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from common import guard, plain_json
-from sandbox.serving import in_thread
+from sandbox.serving import BoundedProtocol, in_thread
 from training.actions import Action, Observation
 from training.episodes import Episodes
 from training.sessions import Rejected, Session, State
 
 MESSAGE_BYTES = 8 << 20
 """The largest message of a client."""
-CONNECTIONS = 1000
+BODY_SECONDS = 30.0
+"""Time for a message to arrive that is sent over plain HTTP."""
+CONNECTIONS = 256
+"""Simultaneous connections, each of which can have a message in memory. Further ones are closed."""
 CLOSE_SECONDS = 5
 """Time that connections have to end when the server does."""
 _NAME = "mlebench"
@@ -182,17 +185,25 @@ async def _reply(text: str, session: Session) -> dict[str, Any] | None:
 async def _answered(request: Request, answer: Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]) -> JSONResponse:
     """The response to a POST with a JSON object."""
     try:
-        body = b""
-        async for piece in request.stream():
-            body += piece
-            if len(body) > MESSAGE_BYTES:
-                raise Rejected("VALIDATION_ERROR", f"a message has at most {MESSAGE_BYTES:,} bytes", 413)
-        return JSONResponse(await answer(_parsed(body or b"{}")))
+        return JSONResponse(await answer(_parsed(await _body(request) or b"{}")))
     except Rejected as refused:
         return JSONResponse({"detail": str(refused), "code": refused.code}, refused.status)
 
 
-def _parsed(text: str | bytes) -> dict[str, Any]:
+async def _body(request: Request) -> bytearray:
+    body = bytearray()
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
+            async for piece in request.stream():
+                body += piece
+                if len(body) > MESSAGE_BYTES:
+                    raise Rejected("VALIDATION_ERROR", f"a message has at most {MESSAGE_BYTES:,} bytes", 413)
+    except (TimeoutError, ClientDisconnect):
+        raise Rejected("VALIDATION_ERROR", f"a message has to arrive within {BODY_SECONDS:g} seconds", 408) from None
+    return body
+
+
+def _parsed(text: str | bytes | bytearray) -> dict[str, Any]:
     try:
         message = json.loads(text)
     except (ValueError, RecursionError):
@@ -206,16 +217,21 @@ def serve(app: ASGIApp, listener: socket.socket) -> None:
     """Serve an application until SIGINT or SIGTERM."""
     config = uvicorn.Config(
         app,
+        http=_Protocol,
         log_config=None,
         access_log=False,
         proxy_headers=False,
         server_header=False,
-        limit_concurrency=CONNECTIONS,
         ws_max_size=MESSAGE_BYTES,
-        ws_max_queue=2,
         timeout_graceful_shutdown=CLOSE_SECONDS,
     )
     uvicorn.Server(config).run(sockets=[listener])
+
+
+class _Protocol(BoundedProtocol):
+    """Limits connections that do not speak; a WebSocket is closed when its client does not answer pings."""
+
+    most = CONNECTIONS
 
 
 class _Authorized:

@@ -43,18 +43,20 @@ class Served:
 
 
 @contextlib.contextmanager
-def served(store: Store, scratch: Path, *options: str, agents: int = 4) -> Iterator[Served]:
-    """A server whose sandboxes are processes, unless `options` say otherwise."""
+def served(
+    store: Store, scratch: Path, *options: str, agents: int = 4, host: str | None = None, first: str = "pass"
+) -> Iterator[Served]:
+    """A server whose sandboxes are processes, unless `options` say otherwise. It executes `first` when it starts."""
     backend = () if "--backend" in options else ("--backend", "process", "--allow-untrusted")
     command = ["serve", "--port", "0", "--store", store.root, "--allow-test-scores", *backend, *options]
     environment = {
         **os.environ,
         "MLEBENCH_SCRATCH": str(scratch),
-        "MLEBENCH_HOST_NAME": f"serve-{scratch.name}-{os.getpid()}",
+        "MLEBENCH_HOST_NAME": host or f"serve-{scratch.name}-{os.getpid()}",
         "MLEBENCH_AGENTS": str(agents),
     }
     process = subprocess.Popen(
-        [sys.executable, "-P", "-m", "flows.cli", *command],
+        [sys.executable, "-P", "-c", f"{first}; from flows.cli import main; raise SystemExit(main())", *command],
         cwd=ROOT,
         env=environment,
         stdout=subprocess.PIPE,
