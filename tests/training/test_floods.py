@@ -93,6 +93,7 @@ def processes(scratch: Path) -> list[psutil.Process]:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 @pytest.mark.service("docker")
 def test_a_flood_of_episodes_on_a_server_that_is_killed(store: Store, tmp_path: Path) -> None:
     options = ("-c", COMPETITION, "--backend", "docker", "--name", "docker-flood", "--warm", "2")
@@ -124,6 +125,7 @@ def test_a_flood_of_episodes_on_a_server_that_is_killed(store: Store, tmp_path: 
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 def test_three_servers_of_one_host_share_its_slots(store: Store, tmp_path: Path) -> None:
     host = f"three-{os.getpid()}"
     most = 0
