@@ -197,8 +197,10 @@ def _builder(program: str | None, *, trusted: bool) -> list[str]:
     # Podman and buildah ignore `--network none` in old versions, and with BUILDAH_ISOLATION=chroot. So they have no
     # network themselves. For an ordinary user, that takes the namespace in which they are root.
     isolated = [] if trusted else [*([program, "unshare"] if os.getuid() else []), "unshare", "--net"]
-    proxies = [] if trusted else ["--http-proxy=false"]  # of this process
-    return [*isolated, program, "build", "--network", "host", *proxies]  # that network is the one of the build
+    # They would take steps from builds with network, pass on the proxies of this process, and do without namespaces.
+    isolation = "rootless" if os.getuid() else "oci"
+    options = [] if trusted else ["--no-cache", "--http-proxy=false", "--isolation", isolation]
+    return [*isolated, program, "build", "--network", "host", *options]  # the host is what the build itself has
 
 
 def _triggers(program: str | None, image: str) -> Sequence[str] | None:
@@ -255,6 +257,8 @@ def _reason(last: deque[str]) -> str:
     """The most informative line of the output."""
     lines = [line for line in last if line]
     printed = [line for line in lines if _PRINTED.match(line)]  # by the Dockerfile's commands, not the builder
+    if lines and "building at STEP" in lines[-1]:  # podman, which says why before
+        lines = [line for line in lines[:-1] if not line.startswith(("STEP ", ": exit status"))][-1:] or lines[-1:]
     candidates = [text for text in (*printed, *lines) if "error:" in text.lower()] or lines
     line = candidates[0] if candidates else "it printed nothing"
     return line.split("ERROR: ", 1)[-1].strip()[:300] + " (--verbose shows all)"
