@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+UNPRIVILEGED = 1000
+"""User and group id of an isolated agent."""
 Network = Literal["none", "gateway", "allowlist", "open", "private"]
 
 
@@ -16,7 +18,7 @@ class Isolation:
     """A name that `sandbox.backends` knows."""
     network: Network = "gateway"
     """What agents can reach, if the backend restricts that. none: only the validation service. gateway: also the LLM
-    gateway. The others through a proxy, see `sandbox.docker.proxy`. allowlist: also the hosts in the operator's
+    gateway. The others through a proxy, see `sandbox.confinement.proxy`. allowlist: also the hosts in the operator's
     settings, over TLS. open: also all public addresses, but no private or link-local ones, nor those of this machine.
     private: everything that this machine reaches over TCP, and the services that it offers itself."""
     runtime: str | None = None

@@ -67,8 +67,9 @@ FOLDERS: dict[str, dict[str, set[str]]] = {
         "validation": {"."},
         "services": {".", "gateway", "validation"},
         "host": {"."},
-        "docker": {".", "world", "supervision", "host"},
-        "rootless": {".", "world", "supervision", "process", "host", "docker"},
+        "confinement": {".", "world", "supervision", "host"},
+        "docker": {".", "world", "supervision", "host", "confinement"},
+        "rootless": {".", "world", "supervision", "process", "host", "confinement", "docker"},
     },
     "tasks": {"wiring": set(), ".": {"wiring"}, "export": {"wiring", "."}},
 }

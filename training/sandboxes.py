@@ -24,8 +24,8 @@ from common.locks import acquire, locked
 from sandbox import backends
 from sandbox.agent_registry import load_agent
 from sandbox.backend import Backend, RunHandle, RunResult, RunSpec
+from sandbox.confinement.world import HOME
 from sandbox.definitions import GIVEN
-from sandbox.docker.containers import HOME
 from sandbox.errors import BackendError, RunLost
 from sandbox.isolation import Isolation
 from sandbox.supervision import control
@@ -43,6 +43,8 @@ END_SECONDS = 10.0
 """The longest wait for what is known of a sandbox that seems to have ended."""
 WATCH_SECONDS = 60.0
 """The longest wait for the thread that watches a sandbox, when the sandbox has ended."""
+_SHELLS = ("docker", "process")
+"""The backends in whose sandboxes `training.shell` starts a shell."""
 _FIXED = ("agent", *GIVEN)
 """What a client cannot write, besides the data."""
 
@@ -207,9 +209,11 @@ class Sandboxes:
         Raises:
             BackendError: this machine cannot run sandboxes with that backend.
         """
+        if isolation.backend not in _SHELLS:
+            raise BackendError(f"the {isolation.backend} backend runs no episodes: use {' or '.join(_SHELLS)}")
         self.agent = load_agent(AGENT)
-        backends.require_runnable(self.agent, isolation)
-        self._backend = backends.load(isolation.backend).create(isolation)
+        backends.require_runnable(self.agent, isolation, scratch=scratch)
+        self._backend = backends.load(isolation.backend).create(isolation, scratch=scratch)
         self._warm, self._ready, self._closed = warm, list[Sandbox](), False
         self._mutex = threading.Lock()
         self._filling: threading.Thread | None = None

@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Any, Self
 
 from common.locks import acquire
 from sandbox.backend import Attachment, Capabilities, RunHandle, RunResult, RunSpec, ServiceAddresses
+from sandbox.confinement import loopback
+from sandbox.confinement.proxy import Proxy, require_listed
 from sandbox.definitions import BASE_IMAGE, Agent
 from sandbox.docker import abandoned, network, runs, watch
 from sandbox.docker.containers import ContainerConfig, check_limits, check_runtime, find_image, user
 from sandbox.docker.engine import connect
 from sandbox.docker.holdings import holdings
 from sandbox.docker.launch import launch
-from sandbox.docker.proxy import Proxy, is_allowed
 from sandbox.errors import BackendError, RunLost
 from sandbox.host.folder import socket_folder
 from sandbox.host.gpus import check_count
@@ -75,7 +76,7 @@ class DockerBackend(base.SupervisingBackend):
         super().__init__()  # last, as it registers `close` for the end of the process
 
     @classmethod
-    def create(cls, isolation: Isolation, allowed_hosts: Collection[str] = ()) -> Self:
+    def create(cls, isolation: Isolation, allowed_hosts: Collection[str] = (), scratch: Path | None = None) -> Self:
         """A backend with a connection to the engine; see ``Backend.create``."""
         return cls(
             policy=isolation.network,
@@ -90,15 +91,13 @@ class DockerBackend(base.SupervisingBackend):
         return {"network": isolation.network, "runtime": isolation.runtime or "default"}
 
     @classmethod
-    def require_runnable(cls, agent: Agent, isolation: Isolation, allowed_hosts: Collection[str] = ()) -> None:
+    def require_runnable(
+        cls, agent: Agent, isolation: Isolation, allowed_hosts: Collection[str] = (), scratch: Path | None = None
+    ) -> None:
         """Require permissions, engine, runtime, image and GPUs; see ``Backend.require_runnable``."""
         _refuse_privileged(agent, allowed=isolation.allow_privileged)
-        refused = [host for host in agent.hosts if not is_allowed(host, allowed_hosts)]
-        if isolation.network == "allowlist" and refused:
-            raise BackendError(
-                f"agent {agent.name!r} requests access to {', '.join(refused)}: add hosts to MLEBENCH_ALLOWED_HOSTS to "
-                "allow this"
-            )
+        if isolation.network == "allowlist":
+            require_listed(agent, allowed_hosts)
         client = connect()
         check_runtime(client, isolation.runtime)
         check_limits(client, agent.limits)
@@ -146,11 +145,7 @@ class DockerBackend(base.SupervisingBackend):
         layout = control.Layout(spec.workdir.absolute())
         layout.workdir.mkdir(parents=True, exist_ok=True)
         self._acquire(spec, layout)
-        return ServiceAddresses(
-            socket_folder(layout.workdir),
-            f"http://{network.HOST}:{network.VALIDATION_PORT}",
-            f"http://{network.HOST}:{network.GATEWAY_PORT}",
-        )
+        return loopback.service_addresses(layout.workdir)
 
     def find(self, spec: RunSpec) -> Attachment:
         """The state that ``start`` would find; see ``Backend.find``."""
@@ -268,8 +263,8 @@ class DockerBackend(base.SupervisingBackend):
         launch(self._client, spec, layout, identity, config)
 
     def _start_proxy(self, layout: control.Layout) -> None:
-        if self.policy in network.PROXIED and layout.workdir not in self._proxies:
-            socket = socket_folder(layout.workdir) / network.PROXY_SOCKET
+        if self.policy in loopback.PROXIED and layout.workdir not in self._proxies:
+            socket = socket_folder(layout.workdir) / loopback.PROXY_SOCKET
             self._proxies[layout.workdir] = Proxy(socket, self.policy, self.allowed_hosts)
 
     def _close_proxy(self, layout: control.Layout) -> None:

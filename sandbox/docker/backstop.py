@@ -62,7 +62,7 @@ def start(client: DockerClient, container: Any, image: str, seconds: int, labels
     """
     from docker.types import LogConfig
 
-    from sandbox.docker import seccomp
+    from sandbox.confinement import seccomp
 
     with engine_errors("the run's backstop cannot be started"):
         client.containers.run(

@@ -7,32 +7,26 @@ import os
 import posixpath
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sandbox.backend import RunSpec
-from sandbox.definitions import GIVEN
+from sandbox.confinement import world
+from sandbox.confinement.world import HOME
 from sandbox.docker.engine import AGENT, GPUS, ROLE, engine_errors
-from sandbox.docker.network import ALIAS, HOST, PROXIED, PROXY_PORT
 from sandbox.errors import BackendError
-from sandbox.isolation import Network
+from sandbox.isolation import UNPRIVILEGED, Network
 from sandbox.limits import GIB, MIB, Limits
 from sandbox.supervision import openfiles
-from sandbox.world.layout import DESCRIPTION, descriptions, environment
 
 if TYPE_CHECKING:
     from docker import DockerClient
 
-HOME = PurePosixPath("/home")
-UNPRIVILEGED = 1000
-"""The agent's user and group id if the orchestrator is root. Otherwise the agent runs as the orchestrator's user, so
-that the orchestrator can harvest its files."""
 BACKSTOP_SECONDS = 30.0
 """A container ends itself this long after the time limit and the grace period, if no orchestrator has ended it."""
 ENGINE_LOG_BYTES = 32 * MIB
 """Minimum size of each of the two files of the engine's own log. If a container writes output faster than this process
 reads it, the log preserves the beginning."""
-PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 def user(client: DockerClient) -> tuple[int, int]:
@@ -122,39 +116,16 @@ def options(
     """
     from docker.types import DeviceRequest, LogConfig, Mount, Ulimit
 
-    from sandbox.docker import seccomp
+    from sandbox.confinement import seccomp
 
     image, gpus, limits = config.image, spec.allocation.gpus, spec.limits
     uid, gid = config.user
     image_env = dict(item.partition("=")[::2] for item in image.attrs["Config"].get("Env") or [])
-    env = environment(
-        spec,
-        HOME,
-        python=image_env.get("MLEBENCH_PYTHON", "python3"),
-        path=image_env.get("PATH", PATH),
-        threads=limits.cpus or os.cpu_count() or 1,
-    )
-    if config.policy in PROXIED:
-        proxy = f"http://{HOST}:{PROXY_PORT}"
-        env |= dict.fromkeys(("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"), proxy)
-        env |= dict.fromkeys(("NO_PROXY", "no_proxy"), f"{ALIAS},localhost,{HOST}")
     mounts = [
-        Mount(str(HOME), str(home), type="bind"),
-        Mount(str(HOME / "data"), str(spec.data.resolve()), type="bind", read_only=True),
-        *(Mount(path, str(home / "tmp"), type="bind") for path in ("/tmp", "/var/tmp")),  # noqa: S108
-    ]
-    mounts += [
-        Mount(str(HOME / name), str(home / name), type="bind", read_only=True)
-        for name in GIVEN
-        if (home / name).exists()
+        Mount(str(mount.target), str(mount.source), type="bind", read_only=mount.read_only)
+        for mount in world.mounts(spec, home)
     ]
     mounts += _scratch_volumes(image, home, {mount["Target"] for mount in mounts})
-    if spec.description is not None and not spec.obfuscated:
-        mounts += [
-            Mount(str(HOME / "data" / name), str(home / DESCRIPTION), type="bind", read_only=True)
-            for name in descriptions(spec)
-        ]
-    env |= _other_devices(image_env, env)
     files = openfiles.limit(limits.processes, spec.allocation.slots)
     ulimits = [Ulimit(name="core", soft=0, hard=0), Ulimit(name="nofile", soft=files, hard=files)]
     if limits.disk_bytes:
@@ -177,7 +148,7 @@ def options(
             f"{backstop_seconds(limits)}",
         ],
         "command": list(command),
-        "environment": env,
+        "environment": world.environment(spec, image_env, config.policy),
         "use_config_proxy": False,  # the client's configuration can name the operator's proxy with its password
         "labels": {**labels, ROLE: AGENT, GPUS: ",".join(gpus)},
         "mounts": mounts,
@@ -197,12 +168,6 @@ def options(
         ),
         **({"privileged": True} if spec.agent.privileged else restrictions),
     }
-
-
-def _other_devices(image: Mapping[str, str], env: Mapping[str, str]) -> dict[str, str]:
-    """The other variables by which a container with NVIDIA's runtime can get devices, without a value."""
-    kept_names = ("NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES")
-    return {name: "" for name in (*image, *env) if name.startswith("NVIDIA_") and name not in kept_names}
 
 
 def _scratch_volumes(image: Any, home: Path, mounted: set[str]) -> list[Any]:

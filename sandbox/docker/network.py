@@ -14,25 +14,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sandbox.confinement.loopback import ALIAS, HOST, HOSTNAME, PROGRAM, SOCKETS, UNROUTABLE
 from sandbox.docker.engine import FORWARDER, ROLE, engine_errors, labelled
 from sandbox.errors import BackendError
-from sandbox.isolation import Network
 from sandbox.limits import MIB
 
 if TYPE_CHECKING:
     from docker import DockerClient
 
-HOST = "127.0.0.1"
-ALIAS = "services"
-HOSTNAME = "agent"
-"""Other names of 127.0.0.1 in the agent's container. Programs look up the address of their own machine, too."""
-PROXIED: tuple[Network, ...] = ("allowlist", "open", "private")
-"""Policies under which agents reach other hosts, through a proxy."""
-VALIDATION_PORT, GATEWAY_PORT, PROXY_PORT = 5000, 8000, 3128
-PROXY_SOCKET = "proxy.sock"
-SOCKETS = {VALIDATION_PORT: "validation.sock", GATEWAY_PORT: "gateway.sock", PROXY_PORT: PROXY_SOCKET}
-UNROUTABLE = "192.0.2.1"
-"""Address of a name server that does not exist, so that agents do not learn that of the machine."""
 READY_SECONDS = 30.0
 FILES = 1024
 """Open files of the forwarder, two for each connection. The services accept fewer connections."""
@@ -59,9 +48,8 @@ def start_forwarder(
     """
     from docker.types import LogConfig, Mount, Ulimit
 
-    from sandbox.docker import seccomp
+    from sandbox.confinement import seccomp
 
-    script = Path(__file__).with_name("forward.py")
     with engine_errors("the forwarder cannot be started"):
         container = client.containers.run(
             image,
@@ -72,7 +60,7 @@ def start_forwarder(
             detach=True,
             mounts=[
                 Mount("/sockets", str(sockets), type="bind", read_only=True),
-                Mount("/forward.py", str(script), type="bind", read_only=True),
+                Mount("/forward.py", str(PROGRAM), type="bind", read_only=True),
             ],
             userns_mode="host",
             network_mode="none",

@@ -85,7 +85,8 @@ def test_in_containers_the_description_is_mounted_over_the_data(
 ) -> None:
     """Without an engine: what would be mounted. An obfuscated run has a copy of the data, with its own description."""
     from sandbox.agent_registry import load_agent
-    from sandbox.docker.containers import HOME, ContainerConfig, options
+    from sandbox.confinement.world import HOME
+    from sandbox.docker.containers import ContainerConfig, options
     from sandbox.world.layout import lay_out
 
     data = tmp_path / "prepared" / "public"

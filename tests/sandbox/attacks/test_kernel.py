@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.docker import seccomp
+from sandbox.confinement import seccomp
 from tests.sandbox.attacks.conftest import HANDS_IN, NOBODY, Hostile, as_nobody, python
 from tests.sandbox.docker.conftest import remains_of
 

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from sandbox.backend import RunSpec
-from sandbox.docker import proxy
-from sandbox.docker.addresses import is_public
+from sandbox.confinement import proxy
+from sandbox.confinement.addresses import is_public
 from sandbox.docker.backend import DockerBackend
 from sandbox.docker.engine import FORWARDER, ROLE, connect
 from tests.sandbox.attacks.conftest import ROOT, python
@@ -103,7 +103,7 @@ def test_the_public_internet_under_the_policy_open(
 OWN = """
 import socket, subprocess, sys, threading
 from pathlib import Path
-from sandbox.docker.proxy import Proxy
+from sandbox.confinement.proxy import Proxy
 from tests.sandbox.host_service import serving
 for command in ("link set lo up", "address add 9.9.9.9/32 dev lo", "address add 2620:fe::9/128 dev lo"):
     subprocess.run(["ip", *command.split()], check=True)

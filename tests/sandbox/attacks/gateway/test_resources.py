@@ -23,7 +23,7 @@ from pydantic import SecretStr
 from common.processes import start_time
 from common.providers import Provider
 from sandbox import serving
-from sandbox.docker import proxy
+from sandbox.confinement import proxy
 from sandbox.gateway import relay, request
 from sandbox.gateway.policy import Budget, GatewayPolicy
 from sandbox.limits import MIB

@@ -23,7 +23,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from sandbox.docker.addresses import why_not
+from sandbox.confinement.addresses import why_not
+from sandbox.definitions import Agent
+from sandbox.errors import BackendError
 from sandbox.isolation import Network
 
 PORTS = {"allowlist": frozenset({443}), "open": frozenset({80, 443})}
@@ -46,6 +48,15 @@ def is_allowed(host: str, hosts: Collection[str]) -> bool:
     """
     host = host.lower().rstrip(".")
     return any(host == entry or (entry.startswith(".") and host.endswith(entry)) for entry in map(str.lower, hosts))
+
+
+def require_listed(agent: Agent, hosts: Collection[str]) -> None:
+    """Raise `BackendError` if the agent asks for a host that is not on the list."""
+    if refused := [host for host in agent.hosts if not is_allowed(host, hosts)]:
+        raise BackendError(
+            f"agent {agent.name!r} requests access to {', '.join(refused)}: add hosts to MLEBENCH_ALLOWED_HOSTS to "
+            "allow this"
+        )
 
 
 class _Handler(socketserver.BaseRequestHandler):
