@@ -96,12 +96,12 @@ class Execution(BaseModel):
         default="process",
         title="Backend",
         description="Run agents as processes (trusted ones only: those that ship with the package, and those in "
-        "MLEBENCH_AGENT_DIRS of the worker) or in containers.",
+        "MLEBENCH_AGENT_DIRS of the worker), in containers, or isolated without an engine (rootless).",
     )
     network: Network = Field(
         default="gateway",
         title="Network",
-        description="What agents in containers can reach: nothing, the LLM gateway, also allowed hosts, all public "
+        description="What isolated agents can reach: nothing, the LLM gateway, also allowed hosts, all public "
         "addresses, or also private networks.",
     )
     checkpoint_every: Seconds | None = Field(

@@ -68,7 +68,7 @@ def benchmark(
     Args:
         split: Which competitions: the small demo, low (the 22 of Lite), medium, high, all 75, dev, or systemcard.
         agent: Name of an agent, or the path of its folder on the worker. One that is not trusted, because it is not in
-            MLEBENCH_AGENT_DIRS of the worker, needs the backend docker.
+            MLEBENCH_AGENT_DIRS of the worker, needs the backend docker or rootless.
         seeds: Number of runs of each competition.
         run_group: Name of this set of runs; an existing one is continued. Default: agent and id of the flow run.
         competition_ids: Only these competitions, instead of a split.

@@ -225,12 +225,13 @@ class Backend(Protocol):
         ...
 
     @classmethod
-    def create(cls, isolation: Isolation, allowed_hosts: Collection[str] = ()) -> Self:
+    def create(cls, isolation: Isolation, allowed_hosts: Collection[str] = (), scratch: Path | None = None) -> Self:
         """A backend without runs, for the operator's choice of isolation.
 
         Args:
             isolation: its ``backend`` is this one.
             allowed_hosts: what agents may reach under the network policy ``allowlist``.
+            scratch: a folder of this machine for what the runs of the backend share.
 
         Raises:
             BackendError: this machine lacks something that the backend needs.
@@ -243,7 +244,9 @@ class Backend(Protocol):
         ...
 
     @classmethod
-    def require_runnable(cls, agent: Agent, isolation: Isolation, allowed_hosts: Collection[str] = ()) -> None:
+    def require_runnable(
+        cls, agent: Agent, isolation: Isolation, allowed_hosts: Collection[str] = (), scratch: Path | None = None
+    ) -> None:
         """Raise `BackendError` if the agent could not run on this machine."""
         ...
 

@@ -3,7 +3,7 @@
 A distribution registers a class that implements `sandbox.backend.Backend` as an entry point:
 
     [project.entry-points."mlebench.backends"]
-    rootless = "my_package.backend:RootlessBackend"
+    firecracker = "my_package.backend:FirecrackerBackend"
 
 Backends are imported when they are first used, because some need heavy libraries.
 """
@@ -24,7 +24,11 @@ from sandbox.definitions import Agent
 from sandbox.errors import BackendError, UntrustedAgentRefused
 from sandbox.isolation import Isolation, Network
 
-BUILT_IN = {"process": "sandbox.process.backend:ProcessBackend", "docker": "sandbox.docker.backend:DockerBackend"}
+BUILT_IN = {
+    "process": "sandbox.process.backend:ProcessBackend",
+    "docker": "sandbox.docker.backend:DockerBackend",
+    "rootless": "sandbox.rootless.backend:RootlessBackend",
+}
 GROUP = "mlebench.backends"
 _loaded: dict[str, type[Backend]] = {}
 
@@ -82,10 +86,12 @@ def require_supported(agent: Agent, isolation: Isolation) -> None:
         raise BackendError(f"agent {agent.name!r} asks for GPUs, and the {name} backend gives none: change limits.gpus")
 
 
-def require_runnable(agent: Agent, isolation: Isolation, allowed_hosts: Collection[str] = ()) -> None:
+def require_runnable(
+    agent: Agent, isolation: Isolation, allowed_hosts: Collection[str] = (), scratch: Path | None = None
+) -> None:
     """Require, before anything is prepared, that the agent can run on this machine. Raises `BackendError`."""
     require_supported(agent, isolation)
-    load(isolation.backend).require_runnable(agent, isolation, allowed_hosts)
+    load(isolation.backend).require_runnable(agent, isolation, allowed_hosts, scratch)
 
 
 def is_running(name: str, workdir: Path) -> bool:
@@ -132,7 +138,7 @@ def _is_usable(name: str) -> bool:
 
 
 def _untrusted(agent: Agent) -> str:
-    message = f"agent {agent.name!r} is not trusted and would run without isolation: use --backend docker"
+    message = f"agent {agent.name!r} is not trusted and would run without isolation: use --backend docker or rootless"
     if agent.claims_trust:
         return (
             f"{message}, or, if it is your own, trust its folder with MLEBENCH_AGENT_DIRS={agent.folder} (elsewhere "

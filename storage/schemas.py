@@ -77,7 +77,7 @@ _RUNS = TableSchema(
     (
         *WHO,
         Column("edition", "string", "Edition of the dataset that the agent worked on."),
-        Column("backend", "string", "Where the agent ran: `process` or `docker`."),
+        Column("backend", "string", "Where the agent ran: `process`, `docker` or `rootless`."),
         Column("status", "string", "completed, timeout, memory, disk, processes, crashed, lost or failed."),
         Column("message", "string", "Why the run did not complete."),
         Column("exit_code", "int64", "Exit code of the agent's start.sh; null if it was killed."),
@@ -87,8 +87,8 @@ _RUNS = TableSchema(
         Column("submission_exists", "bool", "The agent left a submission."),
         Column("time_limit_seconds", "float64", "Wall-clock limit.", "s"),
         Column("code_fingerprint", "string", "Hash of the agent's folder and definition."),
-        Column("network", "string", "Network policy of the container; null for the process backend."),
-        Column("runtime", "string", "Container runtime; null for the process backend."),
+        Column("network", "string", "Network policy; null for the process backend."),
+        Column("runtime", "string", "Container runtime; null for other backends."),
         Column("obfuscated", "bool", "The agent was not told which competition it was; null if it was told."),
         Column("scorer", "bool", "The agent could score predictions on truth of its own; null if it could not."),
         Column(
@@ -98,7 +98,7 @@ _RUNS = TableSchema(
         ),
         Column("feedback_calls_per_day", "int64", "Public scores that it could ask for within 24 hours."),
         Column("feedback_missing", "string", "Why the run has no feedback although it was requested; otherwise null."),
-        Column("image", "string", "Name of the container image; null for the process backend."),
+        Column("image", "string", "Name of the container image or root file system; null for the process backend."),
         Column("image_digest", "string", "Digest of the container image."),
         Column("cpus", "int64", "Processor limit; null if there was none.", "cores"),
         Column("memory_bytes", "int64", "Memory limit; null if there was none.", "bytes"),

@@ -94,7 +94,7 @@ def end_agent(attempt: Attempt) -> str | None:
     workdir = work_folder(attempt, context.store)
     if not Layout(workdir).task.exists():
         return None
-    runner = backend(context.request.isolation, context.settings.allowed_hosts)
+    runner = backend(context.request.isolation, context.settings)
     runner.stop(_running(runner, _run_id(attempt), workdir))  # before anything that may take a while, as the store may
     if finished_run(context.store, attempt) is not None:
         return None
@@ -142,7 +142,7 @@ def _attempt(context: RunContext, attempt: Attempt, action: Action, waiting: Cal
         if record is not None:
             return str(record.status)
         spec = _spec(context, attempt, limits, workdir, prepared / "public")
-        runner = backend(isolation, settings.allowed_hosts)
+        runner = backend(isolation, settings)
         checkpoints = Checkpoints(attempt_folder(store, attempt))
         resumed = find_resumed(attempt, spec, runner, checkpoints)
         begun = workdir if resumed is not None or runner.find(spec) != "new" else None

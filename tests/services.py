@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests import readers
+from tests import readers, roots
 from tests.deployments.postgresql import binaries
 from tests.docs import site
 from tests.s3 import radosgw as s3_server
@@ -42,6 +42,7 @@ def _postgres() -> str | None:
 SERVICES: dict[str, Callable[[], str | None]] = {
     "docker": _docker,
     "podman": _podman,
+    "rootless": roots.missing,
     "chromium": _chromium,
     "s3": s3_server.missing,
     "postgres": _postgres,
@@ -50,6 +51,11 @@ SERVICES: dict[str, Callable[[], str | None]] = {
     "openenv": readers.missing_openenv,
     "docs": site.missing,
 }
+
+
+ISOLATING = [pytest.param(name, marks=pytest.mark.service(name)) for name in ("docker", "rootless")]
+"""The backends that isolate, as the values of a parameter, and all backends."""
+BACKENDS = ["process", *ISOLATING]
 
 
 def skip_without(reason: str | None) -> None:

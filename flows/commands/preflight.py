@@ -106,7 +106,8 @@ def _runnable_here(benchmark: Benchmark) -> None:
         return  # the hosts of the pool have the images and engines
     context = benchmark.context
     agent = context.agent.model_copy(update={"limits": context.stated_limits})
-    backends.require_runnable(agent, context.request.isolation, context.settings.allowed_hosts)
+    settings = context.settings
+    backends.require_runnable(agent, context.request.isolation, settings.allowed_hosts, settings.scratch)
 
 
 def _sound_agent(benchmark: Benchmark) -> None:

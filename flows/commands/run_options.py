@@ -226,7 +226,7 @@ class IsolationOptions:
             "--backend",
             type=click.Choice(backends.names()),
             show_default=True,
-            help="Run agents as processes (trusted agents only) or in containers.",
+            help="Run agents as processes (trusted agents only), in containers, or isolated without an engine.",
         ),
     ] = "process"
     network: Annotated[
@@ -235,7 +235,7 @@ class IsolationOptions:
             "--network",
             type=click.Choice(["none", "gateway", "allowlist", "open", "private"]),
             show_default=True,
-            help="What agents in containers can reach besides the validation service: nothing, the LLM gateway, also "
+            help="What isolated agents can reach besides the validation service: nothing, the LLM gateway, also "
             "the hosts of MLEBENCH_ALLOWED_HOSTS, all public addresses, or also private networks and this machine.",
         ),
     ] = "gateway"

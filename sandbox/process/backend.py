@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Collection
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from common.locks import acquire
 from sandbox.backend import Attachment, Capabilities, RunHandle, RunResult, RunSpec, ServiceAddresses
@@ -37,6 +37,8 @@ class ProcessBackend(base.SupervisingBackend):
 
     name = "process"
     capabilities = Capabilities(gpus=True, supervised=True)
+    supervisor: ClassVar[str] = "sandbox.process.supervisor"
+    """The module that supervises a run, as a program."""
 
     def __init__(self, *, allow_untrusted: bool = False) -> None:
         """Create a backend without runs.
@@ -51,7 +53,7 @@ class ProcessBackend(base.SupervisingBackend):
         self._open: dict[Path, list[int]] = {}  # runs not known to have ended: work directory -> CPU cores
 
     @classmethod
-    def create(cls, isolation: Isolation, allowed_hosts: Collection[str] = ()) -> Self:
+    def create(cls, isolation: Isolation, allowed_hosts: Collection[str] = (), scratch: Path | None = None) -> Self:
         """A backend without runs; see ``Backend.create``."""
         return cls(allow_untrusted=isolation.allow_untrusted)
 
@@ -78,7 +80,7 @@ class ProcessBackend(base.SupervisingBackend):
         """The state that ``start`` would find; see ``Backend.find``."""
         layout = control.Layout(spec.workdir.absolute())
         launch_spec = base.read_launch_spec(spec, layout)
-        if launch_spec is None or launch_spec.identity != base.identity(spec):
+        if launch_spec is None or launch_spec.identity != self._identity(spec):
             return "new"
         if supervised.alive(layout):
             return "running"
@@ -97,7 +99,8 @@ class ProcessBackend(base.SupervisingBackend):
         outcome = control.read(layout.outcome, control.Outcome)
         if outcome is None:
             outcome = self._without_outcome(handle, layout)
-        return base.result(layout, outcome)
+        launch_spec = control.read(layout.task, control.LaunchSpec)
+        return base.result(layout, outcome, image=launch_spec.image if launch_spec else None)
 
     def stop(self, handle: RunHandle) -> None:
         """End the run and everything it started; see ``Backend.stop``."""
@@ -121,12 +124,12 @@ class ProcessBackend(base.SupervisingBackend):
         if not (spec.agent.trusted or self.allow_untrusted):
             raise UntrustedAgentRefused(
                 f"agent {spec.agent.name!r} is not marked as trusted and the process backend does not isolate it "
-                "from this machine: use --backend docker, or accept that with --allow-untrusted"
+                "from this machine: use --backend docker or rootless, or accept that with --allow-untrusted"
             )
 
     def _start(self, spec: RunSpec, layout: control.Layout) -> RunHandle:
         deadline = time.monotonic() + START_SECONDS
-        identity = base.identity(spec)
+        identity = self._identity(spec)
         while True:
             launch_spec = base.read_launch_spec(spec, layout)
             lock = acquire(layout.lock)
@@ -152,52 +155,61 @@ class ProcessBackend(base.SupervisingBackend):
     ) -> RunHandle:
         """Called with the lock held, so no supervisor is alive."""
         outcome = control.read(layout.outcome, control.Outcome)
-        if outcome and outcome.status != "cancelled" and launch_spec and launch_spec.identity == base.identity(spec):
+        if outcome and outcome.status != "cancelled" and launch_spec and launch_spec.identity == self._identity(spec):
             return self._handle_of(spec, layout, "finished")
         if launch_spec and not outcome:
             processes.kill_by_marker(launch_spec.marker)
         base.clear(layout)
         layout.control.mkdir()
         try:
-            lay_out(spec, layout.home)
+            spec = self._lay_out(spec, layout)
         except BaseException:
             remove_tree(layout.home)  # it may have filled the disk
             raise
         cores = self._add_open(layout, self._choose_cores(spec.limits.cpus))
         try:
-            self._launch(spec, layout, cores, lock)
+            self._launch(spec, layout, self._launch_spec(spec, layout, cores), [lock])
         except BaseException:
             supervised.request_stop(layout)
             raise
         return self._handle_of(spec, layout, "new")
 
-    def _launch(self, spec: RunSpec, layout: control.Layout, cores: list[int], lock: int) -> None:
-        marker = uuid.uuid4().hex
-        search = os.pathsep.join(
-            [str(Path(sys.executable).parent), "/usr/local/bin", "/usr/bin", "/bin", "/usr/sbin", "/sbin"]
-        )
+    def _identity(self, spec: RunSpec) -> str:
+        """A hash of what a run that is found must have in common with this one."""
+        return base.identity(spec)
+
+    def _lay_out(self, spec: RunSpec, layout: control.Layout) -> RunSpec:
+        """Create the agent's home; returns the run with the data that the agent reads."""
+        lay_out(spec, layout.home)
+        return spec
+
+    def _launch_spec(self, spec: RunSpec, layout: control.Layout, cores: list[int]) -> control.LaunchSpec:
+        """What the supervisor starts."""
         threads = len(cores or processes.available_cores() or []) or min(spec.limits.cpus or 64, os.cpu_count() or 1)
-        env = environment(spec, layout.home, python=sys.executable, path=search, threads=threads)
+        env = environment(spec, layout.home, python=sys.executable, path=_search(), threads=threads)
         # Only containers hide devices; programs that use CUDA keep to these.
         env["CUDA_VISIBLE_DEVICES"] = ",".join(spec.allocation.gpus)
-        launch_spec = control.LaunchSpec(
+        marker = uuid.uuid4().hex
+        return control.LaunchSpec(
             run_id=spec.run_id,
-            identity=base.identity(spec),
+            identity=self._identity(spec),
             marker=marker,
             command=start_command(spec, layout.home),
             env={**env, processes.RUN_MARKER: marker},
             limits=spec.limits.as_dict(),
             cores=cores or None,
         )
+
+    def _launch(self, spec: RunSpec, layout: control.Layout, launch_spec: control.LaunchSpec, locks: list[int]) -> None:
         control.write(layout.task, launch_spec)
         # The agent can read its supervisor's environment, so the supervisor does not inherit the orchestrator's either.
         package = str(Path(__file__).resolve().parents[2])
         # The supervisor keeps the locks of the run and of its slot, as long as the agent runs.
-        locks = [lock] if spec.allocation.descriptor is None else [lock, spec.allocation.descriptor]
+        locks = [*locks, *([] if spec.allocation.descriptor is None else [spec.allocation.descriptor])]
         with layout.supervisor_log.open("wb") as log:
             child = subprocess.Popen(
-                [sys.executable, "-m", "sandbox.process.supervisor", str(layout.workdir), *map(str, locks)],
-                env={"PATH": search, "LANG": "C.UTF-8", "PYTHONPATH": package, "PYTHONSAFEPATH": "1"},
+                [sys.executable, "-m", self.supervisor, str(layout.workdir), *map(str, locks)],
+                env={"PATH": _search(), "LANG": "C.UTF-8", "PYTHONPATH": package, "PYTHONSAFEPATH": "1"},
                 cwd="/",
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -265,3 +277,10 @@ class ProcessBackend(base.SupervisingBackend):
     def _handle_of(self, spec: RunSpec, layout: control.Layout, attachment: Attachment) -> RunHandle:
         supervisor = control.read(layout.supervisor, control.Supervisor)
         return self._handle(spec, layout, f"pid {supervisor.pid}" if supervisor else "", attachment)
+
+
+def _search() -> str:
+    """Where the programs of agents and supervisors are looked for."""
+    return os.pathsep.join(
+        [str(Path(sys.executable).parent), "/usr/local/bin", "/usr/bin", "/bin", "/usr/sbin", "/sbin"]
+    )

@@ -6,6 +6,7 @@ import contextlib
 import os
 import resource
 import signal
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 from sandbox.limits import Limits
@@ -15,13 +16,22 @@ from sandbox.supervision import control
 NICENESS = 5
 
 
-def start_agent(launch_spec: control.LaunchSpec, home: Path, limits: Limits) -> tuple[int, int]:
+def start_agent(
+    launch_spec: control.LaunchSpec,
+    home: Path,
+    limits: Limits,
+    *,
+    inherited: Collection[int] = (),
+    become: Callable[[], None] = lambda: None,
+) -> tuple[int, int]:
     """Fork, and execute the agent in the child. The calling process must have only one thread.
 
     Args:
         launch_spec: the command, its environment and its CPU cores.
         home: working directory of the agent.
         limits: limits of the run; the kernel enforces the size of a single file.
+        inherited: descriptors that the command gets.
+        become: called in the child before the command.
 
     Returns:
         The agent's process id, and the read end of a non-blocking pipe with its output.
@@ -32,7 +42,11 @@ def start_agent(launch_spec: control.LaunchSpec, home: Path, limits: Limits) -> 
     pid = os.fork()
     if pid == 0:
         try:
-            _become_agent(launch_spec, home, limits, writing, supervisor)
+            _prepare(launch_spec, home, limits, writing, supervisor)
+            for descriptor in inherited:
+                os.set_inheritable(descriptor, True)
+            become()
+            os.execve(launch_spec.command[0], launch_spec.command, launch_spec.env)  # noqa: S606 - its purpose
         except BaseException as error:  # the child must never return into the supervisor's code
             os.write(2, f"cannot start the agent: {error}\n".encode())
         os._exit(127)
@@ -40,7 +54,7 @@ def start_agent(launch_spec: control.LaunchSpec, home: Path, limits: Limits) -> 
     return pid, reading
 
 
-def _become_agent(launch_spec: control.LaunchSpec, home: Path, limits: Limits, output: int, supervisor: int) -> None:
+def _prepare(launch_spec: control.LaunchSpec, home: Path, limits: Limits, output: int, supervisor: int) -> None:
     os.setsid()
     null = os.open(os.devnull, os.O_RDONLY)
     for source, target in ((null, 0), (output, 1), (output, 2)):
@@ -55,6 +69,9 @@ def _become_agent(launch_spec: control.LaunchSpec, home: Path, limits: Limits, o
     if limits.disk_bytes:
         with contextlib.suppress(ValueError, OSError):  # a lower limit may be set already
             resource.setrlimit(resource.RLIMIT_FSIZE, (limits.disk_bytes, limits.disk_bytes))
+    if launch_spec.files:
+        with contextlib.suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (launch_spec.files, launch_spec.files))
     with contextlib.suppress(OSError):
         os.nice(NICENESS)
     if launch_spec.cores:
@@ -63,4 +80,3 @@ def _become_agent(launch_spec: control.LaunchSpec, home: Path, limits: Limits, o
     with contextlib.suppress(OSError):  # if the machine runs out of memory, kill the agent rather than its supervisor
         Path("/proc/self/oom_score_adj").write_text("800")
     os.chdir(home)
-    os.execve(launch_spec.command[0], launch_spec.command, launch_spec.env)  # noqa: S606 - running the agent is the purpose

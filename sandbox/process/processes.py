@@ -43,22 +43,25 @@ def die_with_parent() -> None:
 
 
 class ProcessTree:
-    """The descendants of this process."""
+    """The descendants of a process."""
 
-    def __init__(self, *, complete: bool) -> None:
-        """Describe the descendants of the calling process.
+    def __init__(self, top: int | None = None, *, complete: bool) -> None:
+        """Describe the descendants of a process.
 
         Args:
+            top: its id; by default the calling process.
             complete: whether orphans are adopted (see `adopt_orphans`). If not, every process that was seen once is
                 remembered, which misses processes that fork twice between two calls.
         """
         self._complete = complete
-        self._me = psutil.Process()
+        self._top = psutil.Process(top)
         self._seen: set[psutil.Process] = set()
 
     def processes(self) -> list[psutil.Process]:
         """The processes that exist now, including zombies."""
-        descendants = set(self._me.children(recursive=True))
+        descendants: set[psutil.Process] = set()
+        with contextlib.suppress(psutil.Error):  # it has ended, and all of its descendants with it
+            descendants = set(self._top.children(recursive=True))
         if not self._complete:
             for process in list(self._seen):
                 if not process.is_running():

@@ -36,6 +36,9 @@ SHUT_DOWN_SECONDS = 0.5
 class Supervision:
     """One run under supervision."""
 
+    mounted_data = False
+    """Whether ``data/`` is a mount that the agent cannot change."""
+
     def __init__(self, layout: control.Layout, launch_spec: control.LaunchSpec) -> None:
         """Prepare to supervise a run whose work directory is complete."""
         self.layout = layout
@@ -50,15 +53,15 @@ class Supervision:
         self.log = CappedLog(layout.log, self.limits.log_bytes)
         self._stopped = False
         self._limits_interval = Interval(0.1)
-        self._disk = DiskUse(layout.home, self.limits, self._pids, mounted_data=False)
+        self._disk = DiskUse(layout.home, self.limits, self._pids, mounted_data=self.mounted_data)
         self._snapshot_interval = Interval(0.5, share=0.05)
         self._snapshots = Snapshots.of(layout, self.limits)
 
     def run(self) -> None:
         """Run the agent until it ends and write the outcome. None of its processes is alive afterwards."""
         signal.signal(signal.SIGTERM, self._on_stop)
+        output = self._start()
         started_at, self._began = datetime.now(UTC), time.monotonic()
-        self.agent_pid, output = start_agent(self.launch_spec, self.layout.home, self.limits)
         self._disk.start()
         pid = os.getpid()
         control.write(self.layout.supervisor, control.Supervisor(pid, start_time(pid) or 0.0, started_at.isoformat()))
@@ -66,9 +69,7 @@ class Supervision:
             self._watch(output, self._began + self.limits.time_limit_seconds)
         finally:
             exit_code = self.exit_code if self.reason is None else None
-            survivors = self.tree.kill(self._reap)
-            if not self._adopts_orphans:
-                survivors += processes.kill_by_marker(self.launch_spec.marker)
+            survivors = self._kill()
         seconds, finished_at = time.monotonic() - self._began, datetime.now(UTC)
         self._disk.close()
         self._snapshots.look(seconds, last=True)
@@ -86,6 +87,16 @@ class Supervision:
             notes=(f"{survivors} of its processes could not be ended",) if survivors else (),
         )
         conclude(self.layout, self.limits, end)
+
+    def _start(self) -> int:
+        """Start the agent, whose process is then `agent_pid`; returns the descriptor of its output."""
+        self.agent_pid, output = start_agent(self.launch_spec, self.layout.home, self.limits)
+        return output
+
+    def _kill(self) -> int:
+        """Kill all processes of the agent; returns how many live on."""
+        survivors = self.tree.kill(self._reap)
+        return survivors if self._adopts_orphans else survivors + processes.kill_by_marker(self.launch_spec.marker)
 
     def _on_stop(self, _number: int, _frame: FrameType | None) -> None:
         self._stopped = True
@@ -175,8 +186,12 @@ class Supervision:
                 return
             if pid == 0:
                 return
-            if pid == self.agent_pid:
-                self.exit_code = os.waitstatus_to_exitcode(status)
+            self._ended(pid, status)
+
+    def _ended(self, pid: int, status: int) -> None:
+        """A child has ended."""
+        if pid == self.agent_pid:
+            self.exit_code = os.waitstatus_to_exitcode(status)
 
     def _read(self, output: int, at_most: int) -> bool:
         """Copy the agent's output to its log; returns whether more may come."""
@@ -192,7 +207,7 @@ class Supervision:
         return True
 
 
-def main(workdir: str, *locks: str) -> None:
+def main(workdir: str, *locks: str, supervision: type[Supervision] = Supervision) -> None:
     """Supervise the run in ``workdir`` and hold its locks, which are open as descriptors with these numbers."""
     for lock in locks:
         os.set_inheritable(int(lock), False)
@@ -200,7 +215,7 @@ def main(workdir: str, *locks: str) -> None:
     launch_spec = control.read(layout.task, control.LaunchSpec)
     if launch_spec is None:
         sys.exit(f"no task in {layout.task}")
-    Supervision(layout, launch_spec).run()
+    supervision(layout, launch_spec).run()
 
 
 if __name__ == "__main__":

@@ -51,7 +51,9 @@ class SupervisingBackend(ABC):
         return {"backend": cls.name} | ({"network": isolation.network} if cls.capabilities.networks else {})
 
     @classmethod
-    def require_runnable(cls, agent: Agent, isolation: Isolation, allowed_hosts: Collection[str] = ()) -> None:
+    def require_runnable(
+        cls, agent: Agent, isolation: Isolation, allowed_hosts: Collection[str] = (), scratch: Path | None = None
+    ) -> None:
         """Require a machine that the backend can use; see ``Backend.require_runnable``."""
         if not cls.is_usable():
             raise BackendError(f"this machine cannot run agents with the {cls.name} backend: choose another --backend")

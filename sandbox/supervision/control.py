@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -102,6 +102,15 @@ class LaunchSpec:
     limits: dict[str, Any]
     cores: list[int] | None
     """CPU cores to run on."""
+    files: int | None = None
+    """Open files of each process."""
+    bubblewrap: list[str] = field(default_factory=list)
+    """The program ``bwrap`` and its options, if the command runs in namespaces of its own."""
+    staged: list[str] = field(default_factory=list)
+    """Files and folders that are mounted for the agent's user, if that is not this user; see
+    `sandbox.rootless.namespaces.become`."""
+    image: str | None = None
+    """Digest of the root file system."""
 
 
 @dataclass(frozen=True)
@@ -152,7 +161,7 @@ def read(path: Path, kind: type[Record]) -> Record | None:
     """The record at ``path``; ``None`` if there is none, or another version has written it."""
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
-        if set(values) != {field.name for field in fields(kind)}:
+        if set(values) != {column.name for column in fields(kind)}:
             return None
         return kind(**values)
     except (OSError, ValueError, TypeError):

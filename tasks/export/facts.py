@@ -23,6 +23,8 @@ NAMES = {
     "source-code": "Source code",
 }
 """The facts, by the names that `mlebench export --fact` takes."""
+_ISOLATING = ("docker", "rootless")
+"""The backends that keep agents from the answers and the network."""
 _YES_OR_NO = ("feedback", "leakage", "source-code")
 """Facts of which the submission shows a mark: what is stated must be clearly yes or no."""
 
@@ -142,8 +144,8 @@ def _network(run: RunRecord) -> str | None:
 
 
 def _feedback(runs: list[RunRecord]) -> Record:
-    """None, if containers kept the agent from the answers: what they reach says only whether a submission is valid."""
-    closed = [run for run in runs if run.backend == "docker" and run.network in ("none", "gateway")]
+    """None, if isolation kept the agent from the answers: what they reach says only whether a submission is valid."""
+    closed = [run for run in runs if run.backend in _ISOLATING and run.network in ("none", "gateway")]
     if not runs or len(closed) < len(runs):
         open_runs = counted(len(runs) - len(closed), "run")
         return Record(None, f"nothing kept the agent from the answers in {open_runs} outside of closed containers")

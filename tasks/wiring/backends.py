@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from threading import Timer
 
 from common.errors import UserError
+from common.settings import Settings
 from sandbox import backends
 from sandbox.backend import Backend
 from sandbox.isolation import Isolation
@@ -39,13 +40,14 @@ class _Agents:
 _agents = _Agents()
 
 
-def backend(isolation: Isolation, allowed_hosts: Sequence[str]) -> Backend:
+def backend(isolation: Isolation, settings: Settings) -> Backend:
     """The backend for the chosen isolation. Raises `BackendError` if this machine cannot run it."""
     with _agents.lock:
         if _agents.refusal:
             raise UserError(_agents.refusal)
         if isolation not in _agents.backends:
-            _agents.backends[isolation] = backends.load(isolation.backend).create(isolation, allowed_hosts)
+            create = backends.load(isolation.backend).create
+            _agents.backends[isolation] = create(isolation, settings.allowed_hosts, settings.scratch)
         return _agents.backends[isolation]
 
 

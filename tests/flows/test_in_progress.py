@@ -16,6 +16,7 @@ import pytest
 from common.settings import get_settings
 from flows.cli import main
 from storage.runs.folders import RunFolder
+from tests import roots, services
 from tests.agents import write_agent
 from tests.prefect_home import make_home
 from tests.sandbox.docker.conftest import base_image
@@ -28,7 +29,7 @@ ROOT = Path(__file__).parents[2]
 SCRIPT = 'cp "$SAMPLE_SUBMISSION" "$SUBMISSION_DIR/submission.csv"\necho handed in\nsleep 1000\n'
 
 
-@pytest.fixture(params=["process", pytest.param("docker", marks=pytest.mark.service("docker"))])
+@pytest.fixture(params=services.BACKENDS)
 def running(
     request: pytest.FixtureRequest,
     store: Store,
@@ -39,6 +40,8 @@ def running(
     """Six runs of a group with two slots: two agents run, the others wait."""
     if request.param == "docker":
         request.getfixturevalue("base_image")
+    if request.param == "rootless":
+        roots.lend(get_settings().scratch)
     # Its slots are those of nobody else on this machine, such as of another run of these tests.
     monkeypatch.setenv("MLEBENCH_HOST_NAME", f"host-{uuid.uuid4().hex}")
     monkeypatch.setenv("PREFECT_HOME", str(make_home(tmp_path / "prefect", prefect_database)))

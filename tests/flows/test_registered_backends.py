@@ -26,7 +26,7 @@ class Backend(ProcessBackend):
     policy = "gateway"
 
     @classmethod
-    def create(cls, isolation, allowed_hosts=()):
+    def create(cls, isolation, allowed_hosts=(), scratch=None):
         return cls(allow_untrusted=True)
 
     @classmethod

@@ -16,6 +16,7 @@ import psutil
 import pytest
 
 from flows.commands import stopping
+from tests import roots, services
 from tests.agents import write_agent
 from tests.prefect_home import make_home
 from tests.waiting import until
@@ -23,7 +24,6 @@ from tests.waiting import until
 ROOT = Path(__file__).parents[2]
 STOPS = "mlebench: stopped. Finished work is kept; to continue, run the same command with --run-group stopped."
 SLOTS = 2
-BACKENDS = ["process", pytest.param("docker", marks=pytest.mark.service("docker"))]
 
 
 class Terminal:
@@ -75,6 +75,8 @@ def run_until_agents_wait(
     for name, value in {"SCRATCH": "scratch", "AGENT_DIRS": "agents", "STORE": "store"}.items():
         monkeypatch.setenv(f"MLEBENCH_{name}", str(here / value))
     home = make_home(here / "scratch" / "prefect", prefect_database)
+    if "rootless" in options:
+        roots.lend(here / "scratch")
     monkeypatch.setenv("PREFECT_HOME", str(home))
     monkeypatch.setenv("MLEBENCH_DASK_WORKERS", "1")
     write_agent(here / "agents" / "waits", script)
@@ -92,7 +94,7 @@ def begun(here: Path) -> int:
     return sum(each["kind"] == "started" for each in entries)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", services.BACKENDS)
 def test_ctrl_c_ends_what_runs_and_starts_nothing(
     tmp_path: Path, prefect_database: Path, monkeypatch: pytest.MonkeyPatch, backend: str
 ) -> None:
@@ -120,7 +122,7 @@ def test_sigterm_ends_it_as_ctrl_c_does(
     assert begun(tmp_path) == SLOTS
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", services.BACKENDS)
 def test_a_second_ctrl_c_is_immediate_and_the_agents_end_nevertheless(
     tmp_path: Path, prefect_database: Path, monkeypatch: pytest.MonkeyPatch, backend: str
 ) -> None:

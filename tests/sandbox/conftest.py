@@ -3,6 +3,7 @@ from __future__ import annotations
 import dataclasses
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,9 @@ from sandbox.definitions import Agent
 from sandbox.limits import GIB, MIB, Limits
 from sandbox.process.backend import ProcessBackend
 from sandbox.process.processes import RUN_MARKER
+from sandbox.rootless.backend import RootlessBackend
 from sandbox.supervision import control
+from tests import roots
 
 LIMITS = Limits(
     time_limit_seconds=60, grace_seconds=0.5, memory_bytes=GIB, disk_bytes=64 * MIB, processes=100, log_bytes=MIB
@@ -69,8 +72,21 @@ def make_spec(tmp_path: Path, prepared: Path, make_agent: Callable[..., Agent]) 
 
 
 @pytest.fixture
-def backend() -> Iterator[ProcessBackend]:
-    with ProcessBackend() as backend:
+def backend_name() -> str:
+    """Overridden by folders whose tests hold for several backends."""
+    return "process"
+
+
+@pytest.fixture
+def make_backend(backend_name: str) -> Callable[[], ProcessBackend]:
+    if backend_name == "process":
+        return ProcessBackend
+    return partial(RootlessBackend, scratch=roots.scratch())
+
+
+@pytest.fixture
+def backend(make_backend: Callable[[], ProcessBackend]) -> Iterator[ProcessBackend]:
+    with make_backend() as backend:
         yield backend
 
 

@@ -47,7 +47,7 @@ class Limited(ProcessBackend):
 
 def test_the_names_are_those_of_the_project_and_of_distributions(register: Register) -> None:
     register("other", "other.module:Backend")
-    assert backends.names() == ["process", "docker", "other"]
+    assert backends.names() == ["process", "docker", "rootless", "other"]
     assert backends.load("process") is ProcessBackend
 
 
@@ -59,12 +59,14 @@ def test_a_registered_backend_is_imported_when_it_is_used(register: Register) ->
 
 def test_distributions_do_not_replace_backends_of_the_project(register: Register) -> None:
     register("process", f"{__name__}:Limited")
-    assert backends.names() == ["process", "docker"]
+    assert backends.names() == ["process", "docker", "rootless"]
     assert backends.load("process") is ProcessBackend
 
 
 def test_a_name_that_nobody_has() -> None:
-    with pytest.raises(BackendError, match=r"no backend 'dokcer': known are process, docker\. Did you mean docker"):
+    with pytest.raises(
+        BackendError, match=r"no backend 'dokcer': known are process, docker, rootless\. Did you mean docker"
+    ):
         backends.load("dokcer")
 
 
@@ -91,7 +93,8 @@ def test_what_a_run_asks_for_is_compared_with_what_the_backend_can(register: Reg
 
 def test_only_backends_that_isolate_take_agents_that_are_not_trusted(tmp_path: Path) -> None:
     stranger = load_agent(str(write_agent(tmp_path / "agent", "true"))).model_copy(update={"trusted": False})
-    backends.require_supported(stranger, Isolation("docker"))
+    for name in ("docker", "rootless"):
+        backends.require_supported(stranger, Isolation(name))
     backends.require_supported(stranger, Isolation("process", allow_untrusted=True))
     with pytest.raises(UntrustedAgentRefused, match="use --backend docker"):
         backends.require_supported(stranger, Isolation("process"))

@@ -24,6 +24,7 @@ from tasks.agent_run import work_folder
 from tasks.wiring.attempts import attempts_of
 from tasks.wiring.context import RunContext
 from tasks.wiring.requests import Attempt, RunRequest
+from tests import roots
 from tests.bundles import bundle
 from tests.stores import put_dataset
 from tests.waiting import until
@@ -46,6 +47,8 @@ class Host:
     def __init__(self, world: World, name: str) -> None:
         self.name, self.world = name, world
         self.scratch = world.folder / name
+        if world.request.isolation.backend == "rootless":
+            roots.lend(self.scratch)
         environment = {**os.environ, "MLEBENCH_SCRATCH": str(self.scratch), "MLEBENCH_HOST_NAME": name}
         command = [sys.executable, "-c", ORCHESTRATOR, world.request.model_dump_json()]
         self.process = subprocess.Popen(

@@ -19,6 +19,7 @@ from storage.runs.evidence.verify import verify_run
 from storage.runs.folders import RunFolder
 from storage.store import Store
 from tasks.wiring.in_progress import in_progress
+from tests import services
 from tests.s3.fixtures import Bucket
 from tests.sandbox.docker.conftest import base_image
 from tests.sandbox.gateway.llm import ScriptedLLM
@@ -190,10 +191,12 @@ def test_a_checkpoint_counts_only_if_it_is_complete(tmp_path: Path, store: Any, 
     assert list(abandoned(store)) == [folder]
 
 
-@pytest.mark.service("docker")
+@pytest.mark.parametrize("backend", services.ISOLATING)
 @pytest.mark.usefixtures("base_image")
-def test_a_container_continues_on_another_host(tmp_path: Path, store: Any, worlds: list[World]) -> None:
-    world = World(store, tmp_path, counts(tmp_path), isolation=Isolation("docker", "none"))
+def test_an_isolated_agent_continues_on_another_host(
+    tmp_path: Path, store: Any, worlds: list[World], backend: str
+) -> None:
+    world = World(store, tmp_path, counts(tmp_path), isolation=Isolation(backend, "none"))
     worlds.append(world)
     first = world.host("one")
     first.wait()

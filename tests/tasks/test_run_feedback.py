@@ -14,8 +14,7 @@ from common import progress
 from common.errors import UserError
 from common.settings import get_settings
 from flows.cli import main
-from sandbox.docker.engine import connect
-from sandbox.isolation import PROCESSES, Isolation
+from sandbox.isolation import PROCESSES, Isolation, Network
 from storage.runs.evidence.verify import verify_run
 from storage.runs.folders import RunFolder
 from storage.tables import read_table
@@ -25,6 +24,7 @@ from tasks.report import write_tables
 from tasks.wiring import feedback
 from tasks.wiring.backends import stop_all
 from tasks.wiring.requests import Attempt, RunRequest
+from tests import roots, services
 from tests.sandbox.docker.conftest import base_image
 from tests.stores import Store, put_dataset
 
@@ -208,11 +208,13 @@ def test_a_final_choice_that_is_none(attempt: Do, store: Store, make: str, note:
     assert ended[-1].endswith(", final.txt was ignored")
 
 
+@pytest.mark.parametrize("backend", services.ISOLATING)
 @pytest.mark.parametrize("network", ["none", "gateway"])
-def test_it_works_in_containers_without_a_network(attempt: Do, store: Store, base_image: str, network: str) -> None:
-    assert connect()
-    options: dict[str, Any] = {"feedback": 0.3, "feedback_calls": 3, "obfuscated": True}
-    record = attempt(Isolation("docker", network), **options)  # type: ignore[arg-type]
+@pytest.mark.usefixtures("base_image")
+def test_it_works_without_a_network(attempt: Do, store: Store, tmp_path: Path, network: Network, backend: str) -> None:
+    if backend == "rootless":
+        roots.lend(tmp_path / "scratch")
+    record = attempt(Isolation(backend, network), feedback=0.3, feedback_calls=3, obfuscated=True)
     assert (record["status"], record["public_score_calls"], record["network"]) == ("completed", 4, network)
     check_what_was_said(store, "/home")
     told = left(store, "help") + left(store, "instructions") + left(store, "environment") + left(store, "said")

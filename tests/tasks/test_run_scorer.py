@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from common.settings import get_settings
-from sandbox.docker.engine import connect
-from sandbox.isolation import PROCESSES, Isolation
+from sandbox.isolation import PROCESSES, Isolation, Network
 from storage.runs.evidence.verify import verify_run
 from storage.runs.folders import RunFolder
 from storage.tables import read_table
@@ -19,6 +18,7 @@ from tasks.agent_run import run_agent
 from tasks.report import write_tables
 from tasks.wiring.backends import stop_all
 from tasks.wiring.requests import Attempt, RunRequest
+from tests import roots, services
 from tests.sandbox.docker.conftest import base_image
 from tests.stores import Store, put_dataset
 
@@ -132,13 +132,15 @@ def test_without_it_nothing_is_told_of_a_scorer(attempt: Callable[..., dict[str,
     assert not (folder_of(store) / "scorer.jsonl").exists()
 
 
+@pytest.mark.parametrize("backend", services.ISOLATING)
 @pytest.mark.parametrize("network", ["none", "gateway"])
-def test_it_works_in_containers_without_a_network(
-    attempt: Callable[..., dict[str, Any]], store: Store, base_image: str, network: str
+@pytest.mark.usefixtures("base_image")
+def test_it_works_without_a_network(
+    attempt: Callable[..., dict[str, Any]], store: Store, tmp_path: Path, network: Network, backend: str
 ) -> None:
-    assert connect()
-    options: dict[str, Any] = {"scorer": True, "obfuscated": True}
-    record = attempt(Isolation("docker", network), **options)  # type: ignore[arg-type]
+    if backend == "rootless":
+        roots.lend(tmp_path / "scratch")
+    record = attempt(Isolation(backend, network), scorer=True, obfuscated=True)
     assert (record["status"], record["scorer_calls"], record["network"]) == ("completed", 3, network)
     check_what_was_said(store, "/home")
     told = left(store, "help") + left(store, "instructions") + left(store, "environment") + left(store, "example.csv")

@@ -24,6 +24,7 @@ from tasks.agent_run import run_agent
 from tasks.report import write_tables
 from tasks.wiring.backends import stop_all
 from tasks.wiring.requests import Attempt, RunRequest
+from tests import roots, services
 from tests.sandbox.docker.conftest import base_image
 from tests.sandbox.gateway.llm import KEY, ScriptedLLM
 from tests.stores import Store, put_dataset
@@ -190,15 +191,15 @@ ask
 def isolation(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Isolation]:
     if request.param == "docker":
         request.getfixturevalue("base_image")
+    if request.param == "rootless":
+        roots.lend(tmp_path / "scratch")
     yield Isolation(request.param)
     if request.param == "docker":
         for workdir in (tmp_path / "scratch" / "runs").iterdir():  # of a test that failed half-way
             remove(connect(), workdir)
 
 
-@pytest.mark.parametrize(
-    "isolation", ["process", pytest.param("docker", marks=pytest.mark.service("docker"))], indirect=True
-)
+@pytest.mark.parametrize("isolation", services.BACKENDS, indirect=True)
 def test_services_are_back_when_a_killed_orchestrator_is(
     attempt: Callable[..., dict[str, Any]], store: Store, tmp_path: Path, isolation: Isolation
 ) -> None:

@@ -41,7 +41,7 @@ def test_neighbours_by_the_thousand(contained: Hostile) -> None:
     """Nothing leaves the container, so no neighbour is looked for, no connection tracked, and no name server asked."""
     before = {each.id for each in connect().networks.list()}
     spec = contained.spec('echo begun; until [ -e "$SUBMISSION_DIR/go" ]; do sleep 0.1; done\n' + python(NETWORK))
-    waiting = Waiting(contained.backend, contained.backend.start(spec))  # type: ignore[arg-type]
+    waiting = Waiting(contained.backend, contained.backend.start(spec))
     waiting.until("begun")
     labels: dict[str, str | list[str] | bool] = {"label": f"mlebench.workdir={spec.workdir}"}
     assert connect().networks.list(filters=labels) == []
@@ -128,7 +128,7 @@ def test_a_table_of_open_files_that_is_nearly_full(
         time.sleep(1000)
     """
     modest, greedy = contained.spec(HANDS_IN + waits), contained.spec(HANDS_IN + python(maps), run_id="greedy")
-    first, second = (Waiting(contained.backend, contained.backend.start(spec)) for spec in (modest, greedy))  # type: ignore[arg-type]
+    first, second = (Waiting(contained.backend, contained.backend.start(spec)) for spec in (modest, greedy))
     first.until("begun")
     second.until("mapped")
     openfiles.TABLE.write_text("3700\t0\t4000\n")

@@ -11,10 +11,12 @@ import psutil
 import pytest
 
 from sandbox.backend import RunSpec
-from sandbox.docker import proxy
+from sandbox.confinement import proxy
+from sandbox.confinement.proxy import is_allowed
 from sandbox.docker.backend import DockerBackend
-from sandbox.docker.proxy import is_allowed
-from tests.sandbox.docker.conftest import Run, Waiting
+from tests.sandbox.confinement.conftest import Isolating
+from tests.sandbox.conftest import Run
+from tests.sandbox.docker.conftest import Waiting
 from tests.sandbox.host_service import serving
 
 PYTHON = "exec python3 - <<'PYTHON'\n{}\nPYTHON\n"
@@ -141,9 +143,12 @@ def test_neither_internet_nor_host_are_reached(run: Callable[..., Run], host_ser
     assert [line for line in done.lines if not line.endswith(" no")] == []
 
 
-def test_runs_do_not_reach_each_other(docker_backend: DockerBackend, docker_spec: Callable[..., RunSpec]) -> None:
+def test_runs_do_not_reach_each_other(
+    isolating: Callable[..., Isolating], isolated_spec: Callable[..., RunSpec]
+) -> None:
     """Each has a loopback interface of its own, and names of sockets (unix(7), abstract) of its own."""
-    listens = docker_spec(
+    backend = isolating()
+    listens = isolated_spec(
         python(
             """
             import socket, time
@@ -155,8 +160,8 @@ def test_runs_do_not_reach_each_other(docker_backend: DockerBackend, docker_spec
         ),
         run_id="first",
     )
-    first = docker_backend.start(listens)
-    waiting = Waiting(docker_backend, first)
+    first = backend.start(listens)
+    waiting = Waiting(backend, first)
     waiting.until("listening")
     name = f"mlebench-{listens.run_id}"
     look = """
@@ -169,9 +174,9 @@ def test_runs_do_not_reach_each_other(docker_backend: DockerBackend, docker_spec
             except OSError:
                 print("no")
     """
-    result = docker_backend.wait(docker_backend.start(docker_spec(python(look, name=name), run_id="second")))
+    result = backend.wait(backend.start(isolated_spec(python(look, name=name), run_id="second")))
     assert (result.logs / "agent.log").read_text().splitlines() == ["no"] * 4
-    docker_backend.stop(first)
+    backend.stop(first)
     waiting.result()
 
 
@@ -272,13 +277,13 @@ ASK = """
 
 
 def test_hosts_on_the_list_are_reached_through_the_proxy(
-    docker_spec: Callable[..., RunSpec], monkeypatch: pytest.MonkeyPatch
+    isolating: Callable[..., Isolating], isolated_spec: Callable[..., RunSpec], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Only over TLS, and only by the name that is on the list. The service answers with the beginning of the hello."""
     with serving(lambda connection: b"ok" if connection.recv(1000)[:1] == b"\x16" else b"no TLS") as port:
         monkeypatch.setattr(proxy, "_connect", lambda *_: socket.create_connection(("127.0.0.1", port)))
-        with DockerBackend(policy="allowlist", allowed_hosts=["allowed.example"]) as backend:
-            result = backend.wait(backend.start(docker_spec(python(ASK))))
+        backend = isolating(policy="allowlist", allowed_hosts=["allowed.example"])
+        result = backend.wait(backend.start(isolated_spec(python(ASK))))
     established = "HTTP/1.1 200 Connection established"
     assert (result.logs / "agent.log").read_text().splitlines() == [
         str((established, b"ok".hex())),
@@ -297,6 +302,7 @@ def test_a_listed_name_for_an_inner_address_is_refused() -> None:
             proxy._connect("localhost", 443, policy)
 
 
+@pytest.mark.service("docker")
 def test_private_means_everything_but_the_loopback_of_the_machine(
     docker_spec: Callable[..., RunSpec], host_service: int
 ) -> None:

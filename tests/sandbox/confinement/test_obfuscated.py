@@ -1,4 +1,4 @@
-"""A container that is not to know its competition: another description over the read-only data, and no name."""
+"""An isolated agent that is not to know its competition: another description over the read-only data, and no name."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from sandbox.backend import RunSpec
-from sandbox.docker.backend import DockerBackend
+from tests.sandbox.confinement.conftest import Isolating
 
 LOOK = """
 cat /home/data/description*.md; cat /home/instructions.txt; env
@@ -16,16 +16,14 @@ find /home -name '*.md'
 """
 
 
-def test_the_description_in_a_container_is_another_one(
-    docker_backend: DockerBackend, docker_spec: Callable[..., RunSpec]
+def test_the_description_is_another_one(
+    isolating: Callable[..., Isolating], isolated_spec: Callable[..., RunSpec]
 ) -> None:
-    spec = docker_spec(LOOK)
+    backend, spec = isolating(), isolated_spec(LOOK)
     for name in ("description.md", "description_official.md"):
         (Path(spec.data) / name).write_text("# The secret name\n")
-    handle = docker_backend.start(
-        replace(spec, competition_id="secret-name", description="# Something\n", obfuscated=True)
-    )
-    result = docker_backend.wait(handle)
+    handle = backend.start(replace(spec, competition_id="secret-name", description="# Something\n", obfuscated=True))
+    result = backend.wait(handle)
     log = (result.logs / "agent.log").read_text()
     assert result.status == "completed"
     assert log.count("# Something\n") == 2
@@ -33,4 +31,4 @@ def test_the_description_in_a_container_is_another_one(
     assert "COMPETITION_ID=competition\n" in log
     assert "cannot write" in log
     assert {path.read_text() for path in Path(spec.data).glob("description*.md")} == {"# The secret name\n"}
-    docker_backend.discard(handle)
+    backend.discard(handle)

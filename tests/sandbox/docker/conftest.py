@@ -14,7 +14,7 @@ from typing import Any
 import docker
 import pytest
 
-from sandbox.backend import RunHandle, RunResult, RunSpec
+from sandbox.backend import Backend, RunHandle, RunResult, RunSpec
 from sandbox.definitions import BASE_IMAGE, Agent
 from sandbox.docker import runs
 from sandbox.docker.backend import DockerBackend
@@ -94,14 +94,14 @@ def remains_of(workdir: Path) -> list[str]:
 class Waiting:
     """A wait in another thread."""
 
-    def __init__(self, backend: DockerBackend, handle: RunHandle) -> None:
+    def __init__(self, backend: Backend, handle: RunHandle) -> None:
         self.lines: list[str] = []
         self.seen = threading.Condition()
         self.results: list[RunResult | Exception] = []
         self.thread = threading.Thread(target=self._wait, args=(backend, handle))
         self.thread.start()
 
-    def _wait(self, backend: DockerBackend, handle: RunHandle) -> None:
+    def _wait(self, backend: Backend, handle: RunHandle) -> None:
         try:
             self.results.append(backend.wait(handle, self._line))
         except Exception as error:

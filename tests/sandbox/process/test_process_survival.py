@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -16,6 +17,7 @@ from sandbox.backend import RunSpec
 from sandbox.errors import BackendError, RunLost
 from sandbox.process.backend import ProcessBackend
 from sandbox.supervision import control
+from tests import roots
 
 WAITS_FOR_GO = 'echo started >>"$LOGS_DIR/starts"; echo waiting\nwhile [ ! -e go ]; do sleep 0.02; done\necho going\n'
 HANDS_IN = 'printf "id,label\\n1,1\\n" >"$SUBMISSION_DIR/submission.csv"\n'
@@ -26,9 +28,10 @@ from sandbox.agent_registry import load_agent
 from sandbox.backend import RunSpec
 from sandbox.limits import Limits
 from sandbox.process.backend import ProcessBackend
+from sandbox.rootless.backend import RootlessBackend
 
-agent, data, workdir, end = sys.argv[1:]
-backend = ProcessBackend()
+agent, data, workdir, end, scratch = sys.argv[1:]
+backend = RootlessBackend(scratch=Path(scratch)) if scratch else ProcessBackend()
 limits = Limits(time_limit_seconds=60, grace_seconds=0.5)
 handle = backend.start(RunSpec("run", "competition", 3, load_agent(agent, [agent]), Path(data), Path(workdir), limits))
 if end == "return":
@@ -39,9 +42,15 @@ backend.wait(handle, lambda line: print(line, flush=True))
 """
 
 
-def orchestrate(spec: RunSpec, end: str = "wait") -> subprocess.Popen[str]:
+@pytest.fixture
+def orchestrate(backend_name: str) -> Callable[..., subprocess.Popen[str]]:
+    scratch = roots.scratch() if backend_name == "rootless" else ""
+    return partial(_orchestrate, scratch)
+
+
+def _orchestrate(scratch: Path | str, spec: RunSpec, end: str = "wait") -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-c", ORCHESTRATOR, spec.agent.folder, spec.data, spec.workdir, end],
+        [sys.executable, "-c", ORCHESTRATOR, spec.agent.folder, spec.data, spec.workdir, end, scratch],
         cwd=Path(__file__).parents[3],
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -61,7 +70,7 @@ def supervisor_of(workdir: Path) -> int:
 
 
 def test_an_orchestrator_that_was_killed_finds_its_run_again(
-    backend: ProcessBackend, make_spec: Callable[..., RunSpec]
+    backend: ProcessBackend, make_spec: Callable[..., RunSpec], orchestrate: Callable[..., subprocess.Popen[str]]
 ) -> None:
     spec = make_spec(WAITS_FOR_GO + HANDS_IN)
     with orchestrate(spec) as orchestrator:
@@ -78,7 +87,7 @@ def test_an_orchestrator_that_was_killed_finds_its_run_again(
 
 
 def test_a_run_that_finished_with_nobody_there_is_found(
-    backend: ProcessBackend, make_spec: Callable[..., RunSpec]
+    backend: ProcessBackend, make_spec: Callable[..., RunSpec], orchestrate: Callable[..., subprocess.Popen[str]]
 ) -> None:
     spec = make_spec(WAITS_FOR_GO + HANDS_IN)
     with orchestrate(spec) as orchestrator:
@@ -94,7 +103,7 @@ def test_a_run_that_finished_with_nobody_there_is_found(
 
 @pytest.mark.parametrize("end", ["return", "raise"])
 def test_an_orchestrator_that_ends_leaves_nothing_running(
-    make_spec: Callable[..., RunSpec], living: Callable, end: str
+    make_spec: Callable[..., RunSpec], living: Callable, end: str, orchestrate: Callable[..., subprocess.Popen[str]]
 ) -> None:
     spec = make_spec("sleep 1000")
     with orchestrate(spec, end) as orchestrator:
@@ -105,7 +114,9 @@ def test_an_orchestrator_that_ends_leaves_nothing_running(
     assert outcome.status == "cancelled"
 
 
-def test_ctrl_c_leaves_nothing_running(make_spec: Callable[..., RunSpec], living: Callable) -> None:
+def test_ctrl_c_leaves_nothing_running(
+    make_spec: Callable[..., RunSpec], living: Callable, orchestrate: Callable[..., subprocess.Popen[str]]
+) -> None:
     spec = make_spec("echo waiting; sleep 1000")
     with orchestrate(spec) as orchestrator:
         assert first_line(orchestrator) == "waiting"
@@ -133,12 +144,16 @@ def test_a_supervisor_that_was_killed_is_noticed_and_the_run_begins_anew(
 
 
 def test_both_killed_is_begun_anew_without_what_was_left(
-    backend: ProcessBackend, make_spec: Callable[..., RunSpec]
+    backend: ProcessBackend,
+    make_spec: Callable[..., RunSpec],
+    living: Callable,
+    orchestrate: Callable[..., subprocess.Popen[str]],
 ) -> None:
-    spec = make_spec("setsid sleep 1000 &\necho $! >pid\n" + WAITS_FOR_GO)
+    spec = make_spec("setsid sleep 1000 &\n" + WAITS_FOR_GO)
     with orchestrate(spec) as orchestrator:
         assert first_line(orchestrator) == "waiting"
-        left = psutil.Process(int((spec.workdir / "home" / "pid").read_text()))
+        left = living(spec.workdir)
+        assert left
         orchestrator.kill()
         orchestrator.wait()
         supervisor = psutil.Process(supervisor_of(spec.workdir))
@@ -146,7 +161,7 @@ def test_both_killed_is_begun_anew_without_what_was_left(
         supervisor.wait(120)
     handle = backend.start(spec)
     assert handle.attachment == "new"
-    assert not left.is_running() or left.status() == psutil.STATUS_ZOMBIE
+    assert not any(process.is_running() and process.status() != psutil.STATUS_ZOMBIE for process in left)
 
 
 def test_killed_while_laying_out_the_world_is_begun_anew(

@@ -1,0 +1,199 @@
+"""The rootless backend: every agent has namespaces of its own, made by bubblewrap, without a daemon and without root.
+
+A supervisor outlives the orchestrator, as in the process backend. The agent sees the root file system of its image, its
+home and the data, and nothing else of this machine.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Collection
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
+from typing import Any, Self
+
+from sandbox.backend import Capabilities, RunHandle, RunResult, RunSpec, ServiceAddresses
+from sandbox.confinement import loopback, world
+from sandbox.confinement.proxy import Proxy, require_listed
+from sandbox.confinement.world import Mount
+from sandbox.definitions import Agent
+from sandbox.errors import BackendError
+from sandbox.host.folder import socket_folder
+from sandbox.isolation import UNPRIVILEGED, Isolation, Network
+from sandbox.limits import GIB
+from sandbox.process.backend import ProcessBackend
+from sandbox.process.processes import RUN_MARKER
+from sandbox.rootless import bubblewrap, machine, syscalls
+from sandbox.rootless.roots import hold, root_of
+from sandbox.supervision import base, control, openfiles
+from sandbox.world.files import remove_tree
+
+
+class RootlessBackend(ProcessBackend):
+    """Runs agents in namespaces. See ``sandbox.backend.Backend`` for the methods."""
+
+    name = "rootless"
+    capabilities = Capabilities(
+        isolates=True, networks=("none", "gateway", "allowlist", "open"), mounts_data=True, supervised=True
+    )
+    supervisor = "sandbox.rootless.supervisor"
+    policy: Network
+
+    def __init__(self, *, scratch: Path, policy: Network = "gateway", allowed_hosts: Collection[str] = ()) -> None:
+        """Create a backend without runs.
+
+        Args:
+            scratch: the folder with the root file systems of agents.
+            policy: what agents may reach.
+            allowed_hosts: for the policy ``allowlist``; ``.example.org`` stands for all subdomains.
+
+        Raises:
+            BackendError: this machine cannot isolate agents in this way.
+        """
+        self._bwrap = require_usable()
+        self.scratch, self.policy, self.allowed_hosts = scratch, policy, tuple(allowed_hosts)
+        self._proxies: dict[Path, Proxy] = {}
+        self._held: dict[Path, int] = {}
+        """Locks of the roots of runs that are being started, which their supervisors inherit."""
+        super().__init__()
+
+    @classmethod
+    def create(cls, isolation: Isolation, allowed_hosts: Collection[str] = (), scratch: Path | None = None) -> Self:
+        """A backend without runs; see ``Backend.create``."""
+        return cls(scratch=_given(scratch), policy=isolation.network, allowed_hosts=allowed_hosts)
+
+    @classmethod
+    def conditions(cls, isolation: Isolation) -> dict[str, Any]:
+        """The backend and the network policy; see ``Backend.conditions``."""
+        return {"backend": cls.name, "network": isolation.network}
+
+    @classmethod
+    def require_runnable(
+        cls, agent: Agent, isolation: Isolation, allowed_hosts: Collection[str] = (), scratch: Path | None = None
+    ) -> None:
+        """Require namespaces, the filter of system calls and the agent's root; see ``Backend.require_runnable``."""
+        _refuse_privileged(agent)
+        if isolation.network == "allowlist":
+            require_listed(agent, allowed_hosts)
+        require_usable()
+        syscalls.program()
+        root_of(agent.image_name, _given(scratch))
+
+    @classmethod
+    def is_usable(cls) -> bool:
+        """Whether this machine can isolate agents; see ``Backend.is_usable``."""
+        try:
+            require_usable()
+            syscalls.program()
+        except BackendError:
+            return False
+        return True
+
+    @classmethod
+    def remove(cls, workdir: Path) -> None:
+        """End a run, and remove everything of it; see ``Backend.remove``."""
+        super().remove(workdir)
+        remove_tree(socket_folder(workdir))
+
+    def service_addresses(self, spec: RunSpec) -> ServiceAddresses:
+        """Unix sockets that the run's forwarder connects to; see ``Backend.service_addresses``."""
+        return loopback.service_addresses(spec.workdir.absolute())
+
+    def wait(self, handle: RunHandle, on_log: Any = None) -> RunResult:
+        """Wait for the end of the run; see ``Backend.wait``."""
+        try:
+            return super().wait(handle, on_log)
+        finally:
+            self._close_proxy(handle.workdir)
+
+    def discard(self, handle: RunHandle) -> None:
+        """Remove everything of the run from this machine; see ``Backend.discard``."""
+        super().discard(handle)
+        self._close_proxy(handle.workdir)
+        remove_tree(socket_folder(handle.workdir))
+
+    def _check(self, spec: RunSpec) -> None:
+        _refuse_privileged(spec.agent)
+
+    def _identity(self, spec: RunSpec) -> str:
+        return base.identity(spec, self.policy)
+
+    def _start(self, spec: RunSpec, layout: control.Layout) -> RunHandle:
+        if (
+            self.policy in loopback.PROXIED and layout.workdir not in self._proxies
+        ):  # before the agent, which may connect
+            socket = socket_folder(layout.workdir) / loopback.PROXY_SOCKET
+            self._proxies[layout.workdir] = Proxy(socket, self.policy, self.allowed_hosts)
+        try:
+            return super()._start(spec, layout)
+        except BaseException:
+            self._close_proxy(layout.workdir)
+            raise
+
+    def _lay_out(self, spec: RunSpec, layout: control.Layout) -> RunSpec:
+        (layout.control / "hosts").write_text(bubblewrap.HOSTS, encoding="utf-8")
+        (layout.control / "resolv.conf").write_text(bubblewrap.RESOLV_CONF, encoding="utf-8")
+        return replace(spec, data=world.lay_out(spec, layout, (UNPRIVILEGED, UNPRIVILEGED)))
+
+    def _launch_spec(self, spec: RunSpec, layout: control.Layout, cores: list[int]) -> control.LaunchSpec:
+        root = root_of(spec.agent.image_name, self.scratch)
+        self._held[layout.workdir] = hold(root)
+        launch_spec = super()._launch_spec(spec, layout, cores)
+        env = {
+            **root.environment,
+            **world.environment(spec, root.environment, self.policy),
+            RUN_MARKER: launch_spec.marker,
+        }
+        mounts = [
+            Mount(PurePosixPath("/"), root.path, read_only=True),
+            *world.mounts(spec, layout.home),
+            Mount(PurePosixPath("/etc/hosts"), layout.control / "hosts", read_only=True),
+            Mount(PurePosixPath("/etc/resolv.conf"), layout.control / "resolv.conf", read_only=True),
+        ]
+        limits = spec.limits
+        shm = limits.shm_bytes or (limits.memory_bytes or 8 * GIB) // 2
+        staged = [] if os.getuid() else [str(mount.source) for mount in mounts]
+        options = bubblewrap.arguments(bubblewrap.staged(mounts) if staged else mounts, env, shm, bubblewrap.is_folder)
+        return replace(
+            launch_spec,
+            command=world.start_command(spec, layout.home),
+            env={RUN_MARKER: launch_spec.marker, "PATH": world.PATH},
+            files=openfiles.limit(limits.processes, spec.allocation.slots),
+            bubblewrap=[self._bwrap, *options],
+            staged=staged,
+            image=root.digest,
+        )
+
+    def _launch(self, spec: RunSpec, layout: control.Layout, launch_spec: control.LaunchSpec, locks: list[int]) -> None:
+        held = self._held.pop(layout.workdir)
+        try:
+            super()._launch(spec, layout, launch_spec, [*locks, held])
+        finally:
+            os.close(held)
+
+    def _close_proxy(self, workdir: Path) -> None:
+        if proxy := self._proxies.pop(workdir, None):
+            proxy.close()
+
+
+def require_usable() -> str:
+    """The path of bubblewrap, which has just been tried.
+
+    Raises:
+        BackendError: it is missing or too old, or this machine forbids user namespaces; the message says what to do.
+    """
+    if (found := machine.problem()) is not None:
+        raise BackendError(f"this machine cannot run agents with the rootless backend: {found}")
+    return shutil.which(machine.PROGRAM) or machine.PROGRAM
+
+
+def _refuse_privileged(agent: Agent) -> None:
+    if agent.privileged:
+        raise BackendError(f"agent {agent.name!r} requests a privileged container: use --backend docker")
+
+
+def _given(scratch: Path | None) -> Path:
+    if scratch is None:
+        raise BackendError("the rootless backend needs the scratch folder, in which its root file systems are")
+    return scratch
