@@ -37,7 +37,7 @@ from sandbox.docker import engine
 COMPETITION = "breast-cancer"
 VARIANT = f"{COMPETITION}--rows60-seed0"
 SLOTS = 2
-TIMES = 7
+TIMES = 5
 IDLE_SECONDS = 10.0
 MOST_RESET_SECONDS, MOST_STEP_SECONDS = 1.0, 0.05
 _COPY = "import shutil; shutil.copy('data/sample_submission.csv', 'submission/submission.csv')"

@@ -53,7 +53,10 @@ class Step:
 
 
 class Episode:
-    """One episode. Its methods are called by one thread at a time."""
+    """One episode. Its methods are called by one thread at a time.
+
+    Copies of the agent's files are in the work directory of the sandbox, with which they are removed.
+    """
 
     def __init__(
         self, id: str, dataset: TrainingDataset, sandbox: Sandbox, limits: EpisodeLimits, seed: int = 0
@@ -118,7 +121,7 @@ class Episode:
     def _end(self, reason: str, last: Observation | None = None, *, lost: bool = False) -> Step:
         """Judge the submission, which is copied first: nothing that happens in the sandbox changes it any more."""
         self.ended = True
-        with tempfile.TemporaryDirectory(prefix="episode-") as folder:
+        with tempfile.TemporaryDirectory(dir=self._sandbox.spec.workdir) as folder:
             submission = Path(folder) / "submission.csv"
             exists = self._sandbox.take_submission(submission, self._sandbox.spec.limits.submission_bytes)
             judgement = self.dataset.judge(submission if exists else Path(folder) / "missing.csv")
@@ -175,7 +178,7 @@ class Episode:
         return self._told(f"{path} was written: {len(content):,} bytes.")
 
     def _check(self, _: Action) -> Observation:
-        with tempfile.TemporaryDirectory(prefix="episode-") as folder:
+        with tempfile.TemporaryDirectory(dir=self._sandbox.spec.workdir) as folder:
             submission = Path(folder) / "submission.csv"
             self._sandbox.take(SUBMISSION, submission, self._sandbox.spec.limits.submission_bytes)
             grade = self.dataset.check(submission)
@@ -187,7 +190,7 @@ class Episode:
         if self._scores <= 0:
             return self._told(f"Not done: all {self.limits.scores} scores of this episode are used up.")
         self._scores -= 1
-        with tempfile.TemporaryDirectory(prefix="episode-") as folder:
+        with tempfile.TemporaryDirectory(dir=self._sandbox.spec.workdir) as folder:
             predictions, truth = Path(folder) / "predictions.csv", Path(folder) / "truth.csv"
             self._sandbox.take(action.predictions or "", predictions, self._sandbox.spec.limits.submission_bytes)
             self._sandbox.take(action.truth or "", truth, self._sandbox.spec.limits.submission_bytes)
