@@ -23,6 +23,11 @@ _AGENT_MEMORY_BYTES = 16 * 1024**3
 _BIG_HOST_BYTES = 128 << 30
 DELEGATE = "systemd-run --user --scope -p Delegate=yes mlebench ..."
 _ENFORCED = {"cgroup": "cgroup", "rlimit": "the kernel", "watched": "measuring", "affinity": "affinity"}
+_BUILD_BASE = "mlebench build base"
+_LACKING = {
+    "userns": "its mapping of users (userns-remap) does not apply to agents' containers",
+    "selinux": "SELinux does not confine agents' containers, because the folders they use keep their labels",
+}
 
 
 @dataclass(frozen=True)
@@ -204,23 +209,32 @@ def labels() -> list[str]:
     return ["cpu", *(["gpu"] if installed() else []), *(["big"] if big else [])]
 
 
-def check_docker(required: bool = False) -> Finding:
-    """A Docker engine answers, and can limit agents. Only untrusted agents need one."""
-    from sandbox.docker.containers import check_limits
+def check_docker(required: bool = False) -> Iterator[Finding]:
+    """A container engine answers, and a real run in it has its limits. Only untrusted agents need one."""
+    from sandbox.docker import engines, trial
     from sandbox.docker.engine import connect
     from sandbox.limits import Limits
 
+    verdict: Verdict = "fail" if required else "warn"
+    needed = "it is needed for untrusted agents"
     try:
         client = connect()
         with contextlib.closing(client):
-            version, security = client.version()["Version"], client.info().get("SecurityOptions") or ()
-            check_limits(client, Limits(memory_bytes=_AGENT_MEMORY_BYTES, processes=1))
+            engine = engines.describe(client)
+            engines.check_limits(engine, Limits(memory_bytes=_AGENT_MEMORY_BYTES, processes=1))
+            problems = trial.problems(client)
     except UserError as error:
-        return Finding("docker", "fail" if required else "warn", str(error), "it is needed for untrusted agents")
-    if any("name=userns" in option for option in security):
-        text = f"engine {version}; its mapping of users (userns-remap) does not apply to agents' containers"
-        return Finding("docker", "warn", text, "docs/security.md says what protects the host from agents")
-    return Finding("docker", "ok", f"engine {version}")
+        yield Finding("docker", verdict, str(error), needed)
+        return
+    if problems is None:
+        yield Finding("docker", "warn", f"{engine} has no base image yet, so no container was tried", _BUILD_BASE)
+    elif problems:
+        yield Finding("docker", verdict, f"{engine}: {'; '.join(problems)}", needed)
+    else:
+        yield Finding("docker", "ok", f"{engine} runs agents")
+    for option, lack in _LACKING.items():
+        if engine.has(option):
+            yield Finding("docker", "warn", f"{engine}: {lack}", "docs/security.md says what protects the host")
 
 
 def check_rootless() -> Finding:

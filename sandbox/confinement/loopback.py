@@ -23,8 +23,12 @@ PROXIED: tuple[Network, ...] = ("allowlist", "open", "private")
 VALIDATION_PORT, GATEWAY_PORT, PROXY_PORT = 5000, 8000, 3128
 PROXY_SOCKET = "proxy.sock"
 SOCKETS = {VALIDATION_PORT: "validation.sock", GATEWAY_PORT: "gateway.sock", PROXY_PORT: PROXY_SOCKET}
-UNROUTABLE = "192.0.2.1"
-"""Address of a name server that does not exist, so that agents do not learn that of the machine."""
+NAMES = {
+    "hosts": f"{HOST} localhost {ALIAS} {HOSTNAME}\n::1 localhost\n",
+    "resolv.conf": "nameserver 192.0.2.1\n",
+}
+"""Files of an isolated agent in /etc, so that it does not learn the names and name servers of the machine. Its own does
+not exist."""
 PROGRAM = Path(__file__).with_name("forward.py")
 """The forwarder's program."""
 

@@ -33,9 +33,9 @@ SOCKET_FILTERS = (26, 50, 51, 52)
 
 
 @cache
-def option() -> str:
-    """The security option of a container."""
-    return f"seccomp={json.dumps(profile(), allow_nan=False)}"
+def text() -> str:
+    """The profile as JSON."""
+    return json.dumps(profile(), allow_nan=False)
 
 
 def profile() -> dict[str, Any]:

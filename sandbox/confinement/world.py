@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from sandbox.backend import RunSpec
-from sandbox.confinement.loopback import proxy_variables
+from sandbox.confinement.loopback import NAMES, proxy_variables
 from sandbox.definitions import GIVEN, SCRIPTS
 from sandbox.errors import BackendError
 from sandbox.isolation import Network
@@ -44,6 +44,9 @@ def lay_out(spec: RunSpec, layout: control.Layout, user: tuple[int, int]) -> Pat
     Raises:
         BackendError: see `sandbox.world.layout.lay_out`; or the agent's user cannot read the data.
     """
+    for name, text in NAMES.items():
+        (layout.control / name).write_text(text, encoding="ascii")
+        (layout.control / name).chmod(0o644)
     world.lay_out(spec, layout.home, HOME, with_data=False)
     _change_owner(layout.home, user)
     data = _obfuscated_data(spec, layout) if spec.obfuscated else spec.data
@@ -54,6 +57,10 @@ def lay_out(spec: RunSpec, layout: control.Layout, user: tuple[int, int]) -> Pat
 def mounts(spec: RunSpec, home: Path) -> list[Mount]:
     """The mounts of a run, each after those that contain it."""
     return [
+        *(
+            Mount(PurePosixPath("/etc", name), control.Layout(home.parent).control / name, read_only=True)
+            for name in NAMES
+        ),
         Mount(HOME, home),
         Mount(HOME / "data", spec.data.resolve(), read_only=True),
         *(Mount(PurePosixPath(path), home / "tmp") for path in ("/tmp", "/var/tmp")),  # noqa: S108

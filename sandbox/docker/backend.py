@@ -18,8 +18,8 @@ from sandbox.backend import Attachment, Capabilities, RunHandle, RunResult, RunS
 from sandbox.confinement import loopback
 from sandbox.confinement.proxy import Proxy, require_listed
 from sandbox.definitions import BASE_IMAGE, Agent
-from sandbox.docker import abandoned, network, runs, watch
-from sandbox.docker.containers import ContainerConfig, check_limits, check_runtime, find_image, user
+from sandbox.docker import abandoned, engines, network, runs, watch
+from sandbox.docker.containers import ContainerConfig, find_image, user
 from sandbox.docker.engine import connect
 from sandbox.docker.holdings import holdings
 from sandbox.docker.launch import launch
@@ -70,7 +70,7 @@ class DockerBackend(base.SupervisingBackend):
         self.policy, self.allowed_hosts, self.runtime = policy, tuple(allowed_hosts), runtime
         self.allow_privileged = allow_privileged
         self._client = client or connect()
-        check_runtime(self._client, runtime)
+        engines.check_runtime(self._client, runtime)
         self._open: dict[Path, tuple[RunHandle | None, int]] = {}  # work directory -> run, lock
         self._proxies: dict[Path, Proxy] = {}
         super().__init__()  # last, as it registers `close` for the end of the process
@@ -99,8 +99,10 @@ class DockerBackend(base.SupervisingBackend):
         if isolation.network == "allowlist":
             require_listed(agent, allowed_hosts)
         client = connect()
-        check_runtime(client, isolation.runtime)
-        check_limits(client, agent.limits)
+        engines.check_runtime(client, isolation.runtime)
+        engine = engines.describe(client)
+        engines.check_limits(engine, agent.limits)
+        engines.check_gpus(engine, agent.limits.gpus)
         find_image(client, agent.image_name, agent.name)
         find_image(client, BASE_IMAGE, "base")  # the run's forwarder and backstop run in it
         check_count(agent.limits.gpus or 0)
@@ -259,7 +261,10 @@ class DockerBackend(base.SupervisingBackend):
         count, requested = len(spec.allocation.gpus), spec.limits.gpus or 0
         if count != requested:
             raise BackendError(f"run {spec.run_id} has {count} GPUs instead of {requested}")
-        config = ContainerConfig(image, self.policy, self.runtime, user(self._client))
+        engine = engines.describe(self._client)
+        engines.check_limits(engine, spec.limits)
+        engines.check_gpus(engine, spec.limits.gpus)
+        config = ContainerConfig(image, engine, self.policy, self.runtime, user(engine))
         launch(self._client, spec, layout, identity, config)
 
     def _start_proxy(self, layout: control.Layout) -> None:

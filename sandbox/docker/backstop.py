@@ -11,12 +11,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from sandbox.docker import engines
 from sandbox.docker.engine import BACKSTOP, ROLE, engine_errors
+from sandbox.docker.engines import Engine
 from sandbox.limits import MIB
 
 if TYPE_CHECKING:
     from docker import DockerClient
 
+FILES = 1024
 START_SECONDS = 120
 """A container that has not been started for so long never will be: its orchestrator was killed."""
 
@@ -47,11 +50,14 @@ done
 """
 
 
-def start(client: DockerClient, container: Any, image: str, seconds: int, labels: Mapping[str, str]) -> None:
+def start(
+    client: DockerClient, engine: Engine, container: Any, image: str, seconds: int, labels: Mapping[str, str]
+) -> None:
     """Start the backstop of a container that is about to be started.
 
     Args:
         client: the engine.
+        engine: what it is.
         container: the agent's container.
         image: an image of ours, with a shell.
         seconds: time from now to the end of the container.
@@ -61,8 +67,6 @@ def start(client: DockerClient, container: Any, image: str, seconds: int, labels
         BackendError: it cannot be started.
     """
     from docker.types import LogConfig
-
-    from sandbox.confinement import seccomp
 
     with engine_errors("the run's backstop cannot be started"):
         client.containers.run(
@@ -79,9 +83,10 @@ def start(client: DockerClient, container: Any, image: str, seconds: int, labels
             user="0:0",
             cap_drop=["ALL"],
             cap_add=["KILL"],
-            security_opt=["no-new-privileges:true", seccomp.option()],
+            security_opt=engines.security_options(engine),
             read_only=True,
             mem_limit=16 * MIB,
             pids_limit=16,
+            ulimits=engines.ulimits(engine, nofile=FILES),
             log_config=LogConfig(type="json-file", config={"max-size": "1m", "max-file": "1"}),
         )

@@ -11,6 +11,7 @@ import configparser
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -20,9 +21,11 @@ from functools import cache, partial
 from pathlib import Path
 
 from sandbox.definitions import BASE_IMAGE, BUILTIN_AGENTS, DOCKERFILE, Agent
+from sandbox.docker.containers import look_up_image
 from sandbox.docker.dockerfile import require_offline
-from sandbox.docker.engine import PREFIX, connect, engine_errors
-from sandbox.errors import BackendError, BuildError
+from sandbox.docker.engine import PREFIX, connect
+from sandbox.docker.engines import describe
+from sandbox.errors import BuildError
 
 BASE = Path(__file__).parents[1] / "images" / "base"
 CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
@@ -82,6 +85,11 @@ def build_agent(
         raise BuildError(f"agent {agent.name!r} has no {DOCKERFILE}: it runs in {agent.image_name}, nothing to build")
     list(agent.files())  # only regular files may become part of the image
     trusted = trusted or agent.trusted or agent.folder.parent == BUILTIN_AGENTS.resolve()
+    if not trusted and program is None and (engine := describe(connect())).is_podman:
+        raise BuildError(
+            f"{engine} builds only images of agents that are trusted: a hostile {DOCKERFILE} could read files of this "
+            "machine. Read it, and use --trusted if you would run that yourself, or build with Docker"
+        )
     try:
         if not trusted:
             require_offline(agent.folder, DOCKERFILE, arguments, partial(_triggers, program))
@@ -119,15 +127,13 @@ def build(
     Raises:
         BuildError: the image cannot be built.
     """
-    if program is None:
-        connect()
+    engine = None if program else describe(connect())
     with tempfile.TemporaryDirectory(prefix="mlebench-build-") as temporary:
-        command = _builder(program, trusted=trusted)
+        command = _builder(program, trusted=trusted) if engine is None or not engine.is_podman else _podman()
         command += ["--tag", image, "--label", f"{PREFIX}folder={folder.name}"]
         for name, value in arguments.items():
             command += ["--build-arg", f"{name}={value}"]
-        if dockerfile is not None:
-            command += ["--file", str(dockerfile)]
+        command += ["--file", str(dockerfile or folder / DOCKERFILE)]
         if not trusted:
             for name in (*PROXIES, *map(str.lower, PROXIES)):  # the client would add those of its configuration
                 command += ["--build-arg", f"{name}="]
@@ -190,6 +196,14 @@ def client() -> str:
     raise BuildError(f"the docker client {lack}")
 
 
+def _podman() -> list[str]:
+    """The command that builds images for a Podman engine. Raises `BuildError` if it is not installed."""
+    if shutil.which("podman") is None:
+        raise BuildError("the podman client is not installed: install Podman")
+    url = ["--url", os.environ["DOCKER_HOST"]] if os.environ.get("DOCKER_HOST") else []
+    return ["podman", *url, "build", "--format", "docker"]
+
+
 def _builder(program: str | None, *, trusted: bool) -> list[str]:
     """The command that builds an image, and its options that depend on who wrote the Dockerfile."""
     if program is None:
@@ -213,15 +227,8 @@ def _triggers(program: str | None, image: str) -> Sequence[str] | None:
         found = json.loads(answer.stdout)
         config = found[0].get("Config") if isinstance(found, list) else found["Docker"].get("config")
         return (config or {}).get("OnBuild") or ()
-    from docker.errors import ImageNotFound, NotFound
-
-    try:
-        with engine_errors(f"image {image} cannot be looked up"):
-            return connect().images.get(image).attrs["Config"].get("OnBuild") or ()
-    except BackendError as error:
-        if isinstance(error.__cause__, ImageNotFound | NotFound):
-            return None
-        raise
+    found_image = look_up_image(connect(), image)
+    return None if found_image is None else found_image.attrs["Config"].get("OnBuild") or ()
 
 
 def secrets(folder: Path) -> dict[str, Path]:

@@ -12,8 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from sandbox.backend import RunSpec
 from sandbox.confinement import world
+from sandbox.confinement.loopback import HOSTNAME
 from sandbox.confinement.world import HOME
+from sandbox.docker import engines
 from sandbox.docker.engine import AGENT, GPUS, ROLE, engine_errors
+from sandbox.docker.engines import Engine
 from sandbox.errors import BackendError
 from sandbox.isolation import UNPRIVILEGED, Network
 from sandbox.limits import GIB, MIB, Limits
@@ -29,31 +32,30 @@ ENGINE_LOG_BYTES = 32 * MIB
 reads it, the log preserves the beginning."""
 
 
-def user(client: DockerClient) -> tuple[int, int]:
-    """User and group id of the agent in its container, where it owns the files that this process gives it."""
+def user(engine: Engine) -> tuple[int, int]:
+    """User and group id of the agent in its container, where it owns the files that this process gives it.
+
+    Raises:
+        BackendError: this process is root, and the engine that of another user, who does not get root's files.
+    """
     if not os.getuid():
+        if engine.rootless and _is_root_of_the_machine():
+            raise BackendError(
+                f"{engine} is the engine of another user, whose containers cannot use root's files: run mlebench as "
+                "that user, or set DOCKER_HOST to an engine of root"
+            )
         return UNPRIVILEGED, UNPRIVILEGED
-    if is_rootless(client):  # which maps this process' user to root, and everybody else to users without files
+    if engine.rootless:  # which maps this process' user to root, and everybody else to users without files
         return 0, 0
     return os.getuid(), os.getgid()
 
 
-def is_rootless(client: DockerClient) -> bool:
-    """Whether the engine runs without root's rights, in a user namespace."""
-    with engine_errors("the engine's options cannot be read"):
-        return "name=rootless" in client.info().get("SecurityOptions", ())
-
-
-def check_limits(client: DockerClient, limits: Limits) -> None:
-    """Raise `BackendError` if the engine cannot enforce the limits, as a rootless one without delegated cgroups."""
-    with engine_errors("the engine's options cannot be read"):
-        info = client.info()
-    needed = {"MemoryLimit": limits.memory_bytes, "PidsLimit": limits.processes}
-    if missing := [name for name, limit in needed.items() if limit and info.get(name) is False]:
-        raise BackendError(
-            f"the Docker engine cannot limit agents ({', '.join(missing)} in docker info): give it cgroup v2 with "
-            "delegation of memory and pids, or use another engine"
-        )
+def _is_root_of_the_machine() -> bool:
+    """Whether root here is root of the machine, and not that of a namespace of users."""
+    try:
+        return Path("/proc/self/uid_map").read_text().split() == ["0", "0", str(2**32 - 1)]
+    except OSError:  # no Linux
+        return True
 
 
 def backstop_seconds(limits: Limits) -> int:
@@ -63,30 +65,25 @@ def backstop_seconds(limits: Limits) -> int:
 
 def find_image(client: DockerClient, reference: str, agent: str) -> Any:
     """Find an image. Raises `BackendError`, which says how to get the image, if there is none."""
+    if image := look_up_image(client, reference):
+        return image
+    raise BackendError(
+        f"image {reference} of agent {agent!r} is missing: mlebench build {agent} (or docker pull {reference})"
+    )
+
+
+def look_up_image(client: DockerClient, reference: str) -> Any | None:
+    """An image of the engine, or None."""
     from docker.errors import ImageNotFound, NotFound
 
-    try:
-        with engine_errors(f"image {reference} cannot be looked up"):
-            return client.images.get(reference)
-    except BackendError as error:
-        if isinstance(error.__cause__, ImageNotFound | NotFound):
-            raise BackendError(
-                f"image {reference} of agent {agent!r} is missing: mlebench build {agent} (or docker pull {reference})"
-            ) from None
-        raise
-
-
-def check_runtime(client: DockerClient, runtime: str | None) -> None:
-    """Raise `BackendError` if the engine has no such runtime."""
-    if runtime is None:
-        return
-    with engine_errors("the engine's runtimes cannot be listed"):
-        runtimes = client.info().get("Runtimes", {})
-    if runtime not in runtimes:
-        names = ", ".join(sorted(name for name in runtimes if "." not in name))
-        raise BackendError(
-            f"the Docker engine has no runtime {runtime!r} (available: {names}): install it, see dockerd(8)"
-        )
+    for name in (reference, f"localhost/{reference}"):  # how Podman calls the images that it builds
+        try:
+            with engine_errors(f"image {reference} cannot be looked up"):
+                return client.images.get(name)
+        except BackendError as error:
+            if not isinstance(error.__cause__, ImageNotFound | NotFound):
+                raise
+    return None
 
 
 @dataclass(frozen=True)
@@ -95,6 +92,7 @@ class ContainerConfig:
 
     image: Any
     """The image to run, an image object."""
+    engine: Engine
     policy: Network
     runtime: str | None = None
     """The engine's default if ``None``."""
@@ -114,9 +112,7 @@ def options(
         command: the command that starts the agent, in the container.
         labels: labels of the run.
     """
-    from docker.types import DeviceRequest, LogConfig, Mount, Ulimit
-
-    from sandbox.confinement import seccomp
+    from docker.types import LogConfig, Mount
 
     image, gpus, limits = config.image, spec.allocation.gpus, spec.limits
     uid, gid = config.user
@@ -126,14 +122,13 @@ def options(
         for mount in world.mounts(spec, home)
     ]
     mounts += _scratch_volumes(image, home, {mount["Target"] for mount in mounts})
-    files = openfiles.limit(limits.processes, spec.allocation.slots)
-    ulimits = [Ulimit(name="core", soft=0, hard=0), Ulimit(name="nofile", soft=files, hard=files)]
+    bounds = {"core": 0, "nofile": openfiles.limit(limits.processes, spec.allocation.slots)}
     if limits.disk_bytes:
-        ulimits.append(Ulimit(name="fsize", soft=limits.disk_bytes, hard=limits.disk_bytes))
+        bounds["fsize"] = limits.disk_bytes
     shm = limits.shm_bytes or (limits.memory_bytes or 8 * GIB) // 2
     restrictions: dict[str, Any] = {
         "cap_drop": ["ALL"],
-        "security_opt": ["no-new-privileges:true", seccomp.option()],
+        "security_opt": engines.security_options(config.engine),
         "read_only": True,
         "user": f"{uid}:{gid}",
     }
@@ -154,14 +149,16 @@ def options(
         "mounts": mounts,
         "working_dir": str(HOME),
         "init": True,
+        # With Docker, it is that of the forwarder, whose network it has.
+        "hostname": HOSTNAME if config.engine.is_podman else None,
         "userns_mode": "host",  # so that the agent owns its files where the engine maps users to others (userns-remap)
-        "ulimits": ulimits,
+        "ulimits": engines.ulimits(config.engine, **bounds),
         "shm_size": max(shm, MIB),
         "mem_limit": limits.memory_bytes,
         "memswap_limit": limits.memory_bytes,
         "nano_cpus": limits.cpus * 10**9 if limits.cpus else None,
         "pids_limit": limits.processes,
-        "device_requests": [DeviceRequest(device_ids=list(gpus), capabilities=[["gpu"]])] if gpus else None,
+        "device_requests": engines.gpu_requests(config.engine, gpus),
         "runtime": config.runtime,
         "log_config": LogConfig(
             type="json-file", config={"max-size": str(max(limits.log_bytes * 2, ENGINE_LOG_BYTES)), "max-file": "2"}

@@ -6,6 +6,7 @@ import contextlib
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from common.foreign_errors import network_reason
@@ -90,3 +91,12 @@ def parse_time(text: str) -> datetime:
     """
     text = re.sub(r"(\.\d{6})\d+", r"\1", text).replace("Z", "+00:00")
     return datetime.fromisoformat(text).astimezone(UTC)
+
+
+def out_of_memory_kills() -> int:
+    """How many processes the kernel of this machine has killed for lack of memory, in containers and outside."""
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/vmstat").read_text("ascii").splitlines():
+            if line.startswith("oom_kill "):
+                return int(line.split()[1])
+    return 0

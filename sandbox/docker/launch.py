@@ -10,7 +10,7 @@ from sandbox.confinement import world
 from sandbox.definitions import BASE_IMAGE
 from sandbox.docker import backstop, network, runs
 from sandbox.docker.containers import ContainerConfig, backstop_seconds, find_image, options
-from sandbox.docker.engine import engine_errors, parse_time
+from sandbox.docker.engine import engine_errors, out_of_memory_kills, parse_time
 from sandbox.host.folder import socket_folder
 from sandbox.supervision import control
 
@@ -44,7 +44,9 @@ def launch(client: DockerClient, spec: RunSpec, layout: control.Layout, identity
     base_image = find_image(client, BASE_IMAGE, "base").id  # not the agent's image, in which any program can differ
     name = runs.name_of(layout.workdir, "run" if spec.obfuscated else spec.run_id)
     sockets = socket_folder(layout.workdir)
-    forwarder = network.start_forwarder(client, name, base_image, "{}:{}".format(*config.user), sockets, labels)
+    forwarder = network.start_forwarder(
+        client, config.engine, name, base_image, "{}:{}".format(*config.user), sockets, labels
+    )
     with engine_errors(f"run {spec.run_id} cannot be started"):
         container = client.containers.create(
             name=name,
@@ -52,8 +54,9 @@ def launch(client: DockerClient, spec: RunSpec, layout: control.Layout, identity
             **options(spec, config, home=layout.home, command=command, labels=labels),
         )
     if not spec.agent.privileged:  # a privileged agent could end it
-        backstop.start(client, container, base_image, backstop_seconds(spec.limits), labels)
+        backstop.start(client, config.engine, container, base_image, backstop_seconds(spec.limits), labels)
+    kills = out_of_memory_kills()
     with engine_errors(f"run {spec.run_id} cannot be started"):
         container.start()
         container.reload()
-    control.write(layout.started, control.Started(parse_time(container.attrs["State"]["StartedAt"]).isoformat()))
+    control.write(layout.started, control.Started(parse_time(container.attrs["State"]["StartedAt"]).isoformat(), kills))

@@ -14,8 +14,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sandbox.confinement.loopback import ALIAS, HOST, HOSTNAME, PROGRAM, SOCKETS, UNROUTABLE
+from sandbox.confinement.loopback import HOSTNAME, PROGRAM, SOCKETS
+from sandbox.docker import engines
 from sandbox.docker.engine import FORWARDER, ROLE, engine_errors, labelled
+from sandbox.docker.engines import Engine
 from sandbox.errors import BackendError
 from sandbox.limits import MIB
 
@@ -31,12 +33,13 @@ _PROGRAM = 'command -v python3 >&2 || exit 127; while :; do python3 -I /forward.
 
 
 def start_forwarder(
-    client: DockerClient, name: str, image: str, user: str, sockets: Path, labels: Mapping[str, str]
+    client: DockerClient, engine: Engine, name: str, image: str, user: str, sockets: Path, labels: Mapping[str, str]
 ) -> Any:
     """Start the run's forwarder and wait until it answers. Returns its container.
 
     Args:
         client: the engine.
+        engine: what it is.
         name: name of the run's container.
         image: an image of ours with python3. The interpreter in the agent's image could be any program.
         user: user and group id, as UID:GID.
@@ -46,9 +49,7 @@ def start_forwarder(
     Raises:
         BackendError: the forwarder did not start.
     """
-    from docker.types import LogConfig, Mount, Ulimit
-
-    from sandbox.confinement import seccomp
+    from docker.types import LogConfig, Mount
 
     with engine_errors("the forwarder cannot be started"):
         container = client.containers.run(
@@ -69,13 +70,11 @@ def start_forwarder(
             working_dir="/",
             user=user,
             cap_drop=["ALL"],
-            security_opt=["no-new-privileges:true", seccomp.option()],
-            dns=[UNROUTABLE],
-            extra_hosts={ALIAS: HOST, HOSTNAME: HOST},
+            security_opt=engines.security_options(engine),
             read_only=True,
             mem_limit=128 * MIB,
             pids_limit=32,
-            ulimits=[Ulimit(name="nofile", soft=FILES, hard=FILES)],
+            ulimits=engines.ulimits(engine, nofile=FILES),
             init=True,
             log_config=LogConfig(type="json-file", config={"max-size": "1m", "max-file": "1"}),
         )
@@ -94,6 +93,8 @@ def remove(client: DockerClient, workdir: Path) -> None:
     from docker.errors import NotFound
 
     with engine_errors(f"the containers of run {workdir.name} cannot be removed"):
-        for container in client.containers.list(all=True, filters=labelled(workdir=str(workdir)), ignore_removed=True):
+        containers = client.containers.list(all=True, filters=labelled(workdir=str(workdir)), ignore_removed=True)
+        # The forwarder is the last: Podman removes no container whose network another one has.
+        for container in sorted(containers, key=lambda each: each.labels.get(ROLE) == FORWARDER):
             with contextlib.suppress(NotFound):
                 container.remove(force=True, v=True)

@@ -14,7 +14,8 @@ from typing import Any
 
 import psutil
 
-from sandbox.docker.engine import FORWARDER, EngineUnreachable, engine_errors, parse_time
+from sandbox.docker.engine import FORWARDER, EngineUnreachable, engine_errors, out_of_memory_kills, parse_time
+from sandbox.docker.engines import describe
 from sandbox.docker.runs import find
 from sandbox.errors import BackendError
 from sandbox.limits import CANCEL_SECONDS, Limits
@@ -39,6 +40,8 @@ ENGINE_SHUTDOWN_SECONDS = 30.0
 STARTED_AGAIN = "its container was started again"
 NETWORK_ENDED = "the container engine or the machine was restarted, or somebody ended the run's forwarder"
 END_LINES, END_BYTES = 100, 1024
+KILLED = 128 + 9
+"""Exit code of a container whose process got SIGKILL."""
 
 
 @dataclass(frozen=True)
@@ -88,10 +91,12 @@ class Watch:
         current = state(container)
         started = control.read(layout.started, control.Started)
         self._started_at = datetime.fromisoformat(started.at) if started else current.started_at
+        self._kills_before = started.kills if started else out_of_memory_kills()
         # The container's start is read from the wall clock once. From then on time is measured with the monotonic
         # clock, which cannot be set.
         self._zero = time.monotonic() - max(0.0, (datetime.now(UTC) - current.started_at).total_seconds())
         layout.log.unlink(missing_ok=True)
+        self._is_podman = describe(container.client).is_podman
         self._log = CappedLog(layout.log, limits.log_bytes)
         self._seen, self._last = 0, b""  # bytes that the reader has logged, and the last of them
         self._reader = threading.Thread(target=self._read, name=f"log {container.name}", daemon=True)
@@ -185,7 +190,9 @@ class Watch:
             return endings.lost(NETWORK_ENDED)
         if last.seconds >= self.limits.time_limit_seconds:
             return endings.time_limit(self.limits)
-        if last.exit_code and last.out_of_memory:
+        # Podman 4 does not notice that the kernel has killed a process.
+        killed = last.exit_code == KILLED and out_of_memory_kills() > self._kills_before and not signalled
+        if last.exit_code and (last.out_of_memory or (killed and self.limits.memory_bytes)):
             return endings.memory_limit(self.limits)
         if self._disk.exceeded() or (last.exit_code and self._disk.full()):
             return endings.disk_limit(self.limits)
@@ -242,6 +249,9 @@ class Watch:
             missing = missing_output(self._last, self.container.logs(tail=END_LINES))
             if missing and not self._reader.is_alive():
                 rest = rest_of(iter(self.container.logs(stream=True, follow=False)), self._seen, self._last)
+                if rest is None and self._is_podman:  # which breaks long lines when it is followed
+                    rest = self.container.logs(stream=True, follow=False)
+                    self._log.restart()
                 for chunk in rest or [missing]:
                     self._log.write(chunk)
             else:

@@ -132,8 +132,6 @@ class RootlessBackend(ProcessBackend):
             raise
 
     def _lay_out(self, spec: RunSpec, layout: control.Layout) -> RunSpec:
-        (layout.control / "hosts").write_text(bubblewrap.HOSTS, encoding="utf-8")
-        (layout.control / "resolv.conf").write_text(bubblewrap.RESOLV_CONF, encoding="utf-8")
         return replace(spec, data=world.lay_out(spec, layout, (UNPRIVILEGED, UNPRIVILEGED)))
 
     def _launch_spec(self, spec: RunSpec, layout: control.Layout, cores: list[int]) -> control.LaunchSpec:
@@ -148,8 +146,6 @@ class RootlessBackend(ProcessBackend):
         mounts = [
             Mount(PurePosixPath("/"), root.path, read_only=True),
             *world.mounts(spec, layout.home),
-            Mount(PurePosixPath("/etc/hosts"), layout.control / "hosts", read_only=True),
-            Mount(PurePosixPath("/etc/resolv.conf"), layout.control / "resolv.conf", read_only=True),
         ]
         limits = spec.limits
         shm = limits.shm_bytes or (limits.memory_bytes or 8 * GIB) // 2

@@ -19,8 +19,6 @@ from sandbox.confinement.world import HOME, Mount
 from sandbox.isolation import UNPRIVILEGED
 from sandbox.rootless.namespaces import STAGE
 
-HOSTS = f"127.0.0.1 localhost {loopback.ALIAS} {loopback.HOSTNAME}\n::1 localhost\n"
-RESOLV_CONF = f"nameserver {loopback.UNROUTABLE}\n"
 _HIDDEN = (
     "/proc/acpi",
     "/proc/asound",

@@ -129,6 +129,8 @@ class Started:
 
     at: str
     """ISO 8601, UTC."""
+    kills: int
+    """Processes of the machine that the kernel had killed for lack of memory until then."""
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ class CappedLog:
             limit: size in bytes, not counting the one line that says how much is missing.
         """
         self._file = path.open("xb", buffering=0)
+        self._limit = limit
         self._tail_limit = min(limit // TAIL_SHARE, TAIL_BYTES)
         self._room = limit - self._tail_limit
         self._tail = bytearray()
@@ -44,6 +45,13 @@ class CappedLog:
     def _trim(self, surplus: int) -> None:
         del self._tail[:surplus]
         self._left_out += surplus
+
+    def restart(self) -> None:
+        """Remove what has been written, to write it anew."""
+        self._file.truncate(0)
+        self._file.seek(0)
+        self._room, self._left_out = self._limit - self._tail_limit, 0
+        self._tail.clear()
 
     def close(self) -> None:
         """Append the last part and close the file."""

@@ -74,7 +74,7 @@ class TestDoctor:
             "close": lambda: None,
         }
         monkeypatch.setattr("sandbox.docker.engine.connect", lambda: SimpleNamespace(**answers))
-        finding = health.check_docker()
+        [finding] = health.check_docker()
         assert (finding.verdict, "cannot limit agents (MemoryLimit" in finding.message) == ("warn", True)
 
     def test_everything_missing_is_a_screen_not_a_traceback(

@@ -87,6 +87,7 @@ def test_in_containers_the_description_is_mounted_over_the_data(
     from sandbox.agent_registry import load_agent
     from sandbox.confinement.world import HOME
     from sandbox.docker.containers import ContainerConfig, options
+    from sandbox.docker.engines import Engine
     from sandbox.world.layout import lay_out
 
     data = tmp_path / "prepared" / "public"
@@ -98,7 +99,7 @@ def test_in_containers_the_description_is_mounted_over_the_data(
     home = workdir / "home"
     lay_out(spec, home, HOME, with_data=False)
     image = type("Image", (), {"id": "1", "attrs": {"Config": {}}})
-    made = options(spec, ContainerConfig(image, "gateway"), home=home, command=[], labels={})
+    made = options(spec, ContainerConfig(image, Engine(), "gateway"), home=home, command=[], labels={})
     mounts = [each for each in made["mounts"] if each["Target"].startswith(f"{HOME}/data/")]
     assert [each["Target"].rsplit("/", 1)[1] for each in mounts] == mounted
     assert all(each["ReadOnly"] and Path(each["Source"]).read_text() == "# A ship\n" for each in mounts)

@@ -9,11 +9,10 @@ import os
 import shutil
 import signal
 import subprocess
-import tarfile
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import docker
 import psutil
@@ -169,33 +168,6 @@ class OwnEngine:
             "exec-root/containerd/containerd.pid",
         ):  # on a directory that is empty after the next boot
             (self.folder / name).unlink(missing_ok=True)
-
-
-@pytest.fixture(scope="module")
-def small_image(base_image: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Shell, coreutils and Python of the base image, which is loaded much faster than the whole."""
-    whole = tmp_path_factory.mktemp("image")
-    made = subprocess.run(["docker", "create", base_image, "true"], capture_output=True, check=True, text=True)
-    try:
-        with subprocess.Popen(["docker", "export", made.stdout.strip()], stdout=subprocess.PIPE) as export:
-            _keep_what_is_needed(export.stdout, whole / "small.tar")
-    finally:
-        subprocess.run(["docker", "rm", made.stdout.strip()], capture_output=True, check=True)
-    return whole / "small.tar"
-
-
-def _keep_what_is_needed(content: IO[bytes] | None, target: Path) -> None:
-    with tarfile.open(fileobj=content, mode="r|") as source, tarfile.open(target, "w") as small:
-        for member in source:
-            if _is_needed(member.name):
-                small.addfile(member, source.extractfile(member) if member.isreg() else None)
-
-
-def _is_needed(name: str) -> bool:
-    if name.startswith(("usr/lib/python3/", "usr/lib/python3.11/test", "usr/lib/x86_64-linux-gnu/perl")):
-        return False
-    wanted = ("usr/lib/python3", "usr/bin/", "bin", "lib", "usr/lib/x86_64-linux-gnu/l", "usr/lib64", "home", "tmp")
-    return name.startswith((*wanted, "var/tmp", "etc/passwd", "dev", "proc", "sys", "usr/lib/ssl"))
 
 
 @pytest.fixture

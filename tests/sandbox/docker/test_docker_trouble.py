@@ -18,6 +18,7 @@ from sandbox.docker.backend import DockerBackend
 from sandbox.docker.build import build_agent, build_base
 from sandbox.docker.containers import ContainerConfig, options
 from sandbox.docker.engine import EngineUnreachable, connect
+from sandbox.docker.engines import Engine
 from sandbox.errors import BackendError, BuildError
 from sandbox.isolation import Isolation
 from tests.sandbox.docker.conftest import Relay, Waiting, remains_of
@@ -132,7 +133,7 @@ def test_gpus_are_assigned_by_the_host_and_hidden_otherwise(
     spec = docker_spec("true", gpus=2)
     with pytest.raises(BackendError, match=r"has 0 GPUs instead of 2"):
         docker_backend.start(spec)
-    config = ContainerConfig(connect().images.get(spec.agent.image_name), "gateway")
+    config = ContainerConfig(connect().images.get(spec.agent.image_name), Engine(), "gateway")
 
     def asked_for(spec: RunSpec) -> tuple[str, list[str] | None, str]:
         made = options(spec, config, home=spec.workdir, command=[], labels={})
@@ -155,7 +156,7 @@ def test_privileged_agents_are_refused_unless_the_operator_insists(
     # Whether such a container can run is the machine's affair; that it is asked for is ours.
     made = options(
         spec,
-        ContainerConfig(connect().images.get(spec.agent.image_name), "gateway"),
+        ContainerConfig(connect().images.get(spec.agent.image_name), Engine(), "gateway"),
         home=spec.workdir,
         command=[],
         labels={},
