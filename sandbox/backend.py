@@ -190,6 +190,8 @@ class RunResult:
     """The file ``final.txt`` of the folder for submissions, if there is one: a small regular file."""
     image: str | None = None
     """Id of the container image; ``None`` for runs outside containers."""
+    enforcement: Mapping[str, str] | None = None
+    """What enforced the limits of memory, processes, disk and cores, such as ``cgroup``; ``None`` if unknown."""
 
 
 @dataclass(frozen=True)

@@ -103,6 +103,7 @@ _RUNS = TableSchema(
         Column("cpus", "int64", "Processor limit; null if there was none.", "cores"),
         Column("memory_bytes", "int64", "Memory limit; null if there was none.", "bytes"),
         Column("disk_bytes", "int64", "Disk limit; null if there was none.", "bytes"),
+        Column("enforcement", "string", "What enforced these limits, such as `memory: cgroup`; null if not recorded."),
         Column("gpus", "int64", "GPUs that the agent could use; null if the definition does not say."),
         Column("knowledge_cutoff", "string", "Month of the model's newest training data; null if not stated."),
         Column("validation_calls", "int64", "Requests to the validation service."),

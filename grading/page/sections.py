@@ -53,6 +53,7 @@ _RUN_FACTS = {
     "cpus": "Processors",
     "memory_bytes": "Memory limit",
     "disk_bytes": "Disk limit",
+    "enforcement": "Limits enforced by",
     "gpus": "GPUs",
     "hardware": "Run on",
     "limits": "Limits",

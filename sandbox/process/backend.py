@@ -15,6 +15,7 @@ import time
 import uuid
 from collections import Counter
 from collections.abc import Callable, Collection
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -100,7 +101,8 @@ class ProcessBackend(base.SupervisingBackend):
         if outcome is None:
             outcome = self._without_outcome(handle, layout)
         launch_spec = control.read(layout.task, control.LaunchSpec)
-        return base.result(layout, outcome, image=launch_spec.image if launch_spec else None)
+        result = base.result(layout, outcome, image=launch_spec.image if launch_spec else None)
+        return replace(result, enforcement=(launch_spec.enforcement if launch_spec else None) or None)
 
     def stop(self, handle: RunHandle) -> None:
         """End the run and everything it started; see ``Backend.stop``."""

@@ -20,11 +20,14 @@ from sandbox.confinement.world import Mount
 from sandbox.definitions import Agent
 from sandbox.errors import BackendError
 from sandbox.host.folder import socket_folder
+from sandbox.host.gpus import check_count
 from sandbox.isolation import UNPRIVILEGED, Isolation, Network
 from sandbox.limits import GIB
 from sandbox.process.backend import ProcessBackend
 from sandbox.process.processes import RUN_MARKER
 from sandbox.rootless import bubblewrap, machine, syscalls
+from sandbox.rootless.gpus import NONE, driver_files, gpus
+from sandbox.rootless.limits import enforcement
 from sandbox.rootless.roots import hold, root_of
 from sandbox.supervision import base, control, openfiles
 from sandbox.world.files import remove_tree
@@ -35,7 +38,7 @@ class RootlessBackend(ProcessBackend):
 
     name = "rootless"
     capabilities = Capabilities(
-        isolates=True, networks=("none", "gateway", "allowlist", "open"), mounts_data=True, supervised=True
+        isolates=True, networks=("none", "gateway", "allowlist", "open"), gpus=True, mounts_data=True, supervised=True
     )
     supervisor = "sandbox.rootless.supervisor"
     policy: Network
@@ -79,6 +82,7 @@ class RootlessBackend(ProcessBackend):
         require_usable()
         syscalls.program()
         root_of(agent.image_name, _given(scratch))
+        check_count(agent.limits.gpus or 0)
 
     @classmethod
     def is_usable(cls) -> bool:
@@ -138,11 +142,10 @@ class RootlessBackend(ProcessBackend):
         root = root_of(spec.agent.image_name, self.scratch)
         self._held[layout.workdir] = hold(root)
         launch_spec = super()._launch_spec(spec, layout, cores)
-        env = {
-            **root.environment,
-            **world.environment(spec, root.environment, self.policy),
-            RUN_MARKER: launch_spec.marker,
-        }
+        env = {**root.environment, **world.environment(spec, root.environment, self.policy)}
+        devices = gpus(spec.allocation.gpus, driver_files()) if spec.allocation.gpus else NONE
+        env |= devices.environment(env["PATH"])
+        env |= {"CUDA_VISIBLE_DEVICES": ",".join(spec.allocation.gpus), RUN_MARKER: launch_spec.marker}
         mounts = [
             Mount(PurePosixPath("/"), root.path, read_only=True),
             *world.mounts(spec, layout.home),
@@ -150,7 +153,9 @@ class RootlessBackend(ProcessBackend):
         limits = spec.limits
         shm = limits.shm_bytes or (limits.memory_bytes or 8 * GIB) // 2
         staged = [] if os.getuid() else [str(mount.source) for mount in mounts]
-        options = bubblewrap.arguments(bubblewrap.staged(mounts) if staged else mounts, env, shm, bubblewrap.is_folder)
+        options = bubblewrap.arguments(
+            bubblewrap.staged(mounts) if staged else mounts, env, shm, bubblewrap.is_folder, devices
+        )
         return replace(
             launch_spec,
             command=world.start_command(spec, layout.home),
@@ -159,6 +164,7 @@ class RootlessBackend(ProcessBackend):
             bubblewrap=[self._bwrap, *options],
             staged=staged,
             image=root.digest,
+            enforcement=dict(enforcement()),
         )
 
     def _launch(self, spec: RunSpec, layout: control.Layout, launch_spec: control.LaunchSpec, locks: list[int]) -> None:

@@ -17,6 +17,7 @@ from pathlib import Path
 from sandbox.confinement import loopback
 from sandbox.confinement.world import HOME, Mount
 from sandbox.isolation import UNPRIVILEGED
+from sandbox.rootless.gpus import LIBRARIES, NONE, Gpus
 from sandbox.rootless.namespaces import STAGE
 
 _HIDDEN = (
@@ -38,7 +39,11 @@ _SHOWN = ("/sys/devices/system/cpu", "/sys/devices/system/node")
 
 
 def arguments(
-    mounts: Sequence[Mount], env: Mapping[str, str], shm_bytes: int, is_folder: Callable[[str], bool | None]
+    mounts: Sequence[Mount],
+    env: Mapping[str, str],
+    shm_bytes: int,
+    is_folder: Callable[[str], bool | None],
+    gpus: Gpus = NONE,
 ) -> list[str]:
     """The options for a run, without the descriptors that the supervisor passes on.
 
@@ -47,6 +52,7 @@ def arguments(
         env: the agent's environment.
         shm_bytes: size of ``/dev/shm``.
         is_folder: whether a path of this machine is a folder; None if there is no such path.
+        gpus: devices of the run, and the driver's files.
     """
     user, root, binds = str(UNPRIVILEGED), _bind(mounts[0]), itertools.chain.from_iterable(map(_bind, mounts[1:]))
     return [
@@ -57,7 +63,9 @@ def arguments(
         *("--proc", "/proc", *itertools.chain.from_iterable(_hide(path, is_folder(path)) for path in _HIDDEN)),
         *("--tmpfs", "/sys", *(part for path in _SHOWN if is_folder(path) for part in ("--ro-bind", path, path))),
         *("--remount-ro", "/sys", "--dev", "/dev"),
+        *(part for device in gpus.devices for part in ("--dev-bind", str(device), str(device))),
         *("--perms", "1777", "--size", str(shm_bytes), "--tmpfs", "/dev/shm", "--remount-ro", "/dev"),  # noqa: S108
+        *_driver(gpus),
         *binds,
         *("--chdir", str(HOME), "--clearenv"),
         *itertools.chain.from_iterable(("--setenv", name, value) for name, value in env.items()),
@@ -76,6 +84,14 @@ def staged(mounts: Sequence[Mount]) -> list[Mount]:
 
 def _bind(mount: Mount) -> tuple[str, str, str]:
     return "--ro-bind" if mount.read_only else "--bind", str(mount.source), str(mount.target)
+
+
+def _driver(gpus: Gpus) -> Iterator[str]:
+    if gpus.files:
+        yield from ("--tmpfs", str(LIBRARIES.parent))
+        for source, target in gpus.files:
+            yield from ("--ro-bind", str(source), str(target))
+        yield from ("--remount-ro", str(LIBRARIES.parent))
 
 
 def _hide(path: str, folder: bool | None) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,7 +40,7 @@ def gpus(ids: Collection[str], listed: Sequence[str] = (), top: Path = Path("/")
 
     Args:
         ids: the GPUs' ids, as `sandbox.host.gpus.installed` has them.
-        listed: the lines of `nvidia-container-cli list --libraries --binaries`; by default, known folders are searched.
+        listed: from `driver_files`; without any, the folders of distributions are searched.
         top: the root of the machine.
     """
     if not ids:
@@ -51,6 +52,15 @@ def gpus(ids: Collection[str], listed: Sequence[str] = (), top: Path = Path("/")
     paths = [top / line.strip().lstrip("/") for line in listed if line.strip().startswith("/")] or _known(top)
     files = {path: LIBRARIES / ("lib" if ".so" in path.name else "bin") / path.name for path in paths}
     return Gpus(tuple(Path("/") / device.relative_to(top) for device in devices), tuple(files.items()))
+
+
+def driver_files() -> list[str]:
+    """The driver's files, as NVIDIA's own program lists them; none without it."""
+    command = ["nvidia-container-cli", "list", "--libraries", "--binaries"]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, timeout=30, check=True).stdout.splitlines()
+    except (OSError, subprocess.SubprocessError):
+        return []
 
 
 def _minors(top: Path) -> dict[str, int]:

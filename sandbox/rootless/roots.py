@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import json
 import math
 import os
@@ -26,7 +27,7 @@ from pathlib import Path
 from urllib.parse import quote, unquote
 
 from common import trees
-from common.locks import acquire, locked, release
+from common.locks import locked, release
 from sandbox.definitions import BASE_IMAGE
 from sandbox.errors import BackendError, BuildError
 from sandbox.rootless.archives import Content, untagged
@@ -82,14 +83,16 @@ def root_of(image: str, scratch: Path) -> Root:
 def hold(root: Root) -> int:
     """Keep a root from being removed; returns a descriptor to close, or to hand down to a process that outlives this.
 
+    It may belong to another user, who has made it for all users of a disk.
+
     Raises:
         BackendError: it has been removed.
     """
     lock = root.path.parent / "lock"
     with contextlib.suppress(FileNotFoundError):
         while True:
-            held = acquire(lock, shared=True, wait=True)
-            assert held is not None
+            held = os.open(lock, os.O_RDONLY | os.O_CLOEXEC)
+            fcntl.flock(held, fcntl.LOCK_SH)
             if _is_lock(held, lock):
                 return held
             release(held)  # of a root that was removed meanwhile
@@ -112,6 +115,7 @@ def add(image: str, scratch: Path, source: str, unpack: Callable[[int], Content]
     new = folder / f"{NEW}{secrets.token_hex(8)}"
     try:
         (new / "rootfs").mkdir(parents=True)
+        (new / "lock").touch()  # with the permissions of the other files
         with locked(new / "lock", shared=True):  # so that it is in use until it has its name
             with trees.opened_folder(new / "rootfs") as top:
                 content = unpack(top)
@@ -129,7 +133,7 @@ def entries(scratch: Path) -> list[Entry]:
     """All roots on this machine, by their first names."""
     folder, found = scratch / "roots", []
     for path in folder.glob("[!.]*/root.json"):
-        with contextlib.suppress(FileNotFoundError), locked(path.parent / "lock") as mine:
+        with contextlib.suppress(FileNotFoundError, PermissionError), locked(path.parent / "lock") as mine:
             names = _names(folder, path.parent.name)
             found.append(Entry(names, path.parent.name, json.loads(path.read_text("utf-8"))["bytes"], mine is None))
     return sorted(found, key=lambda entry: (not entry.names, entry.names, entry.digest))

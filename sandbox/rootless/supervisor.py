@@ -50,7 +50,7 @@ class RootlessSupervision(Supervision):
 
     def _start(self) -> int:
         if (parent := delegated()) is not None:
-            self._group = Group.create(self.layout.workdir.name, self.limits, parent)
+            self._group = Group.create(self.launch_spec.marker, self.limits, parent)
         options, program = _file("\0".join(self.launch_spec.bubblewrap[1:]).encode()), _file(syscalls.program())
         reading, writing = os.pipe()
         waiting, going = os.pipe()

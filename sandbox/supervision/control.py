@@ -111,6 +111,8 @@ class LaunchSpec:
     `sandbox.rootless.namespaces.become`."""
     image: str | None = None
     """Digest of the root file system."""
+    enforcement: dict[str, str] = field(default_factory=dict)
+    """What enforces the limits; see `sandbox.rootless.limits`."""
 
 
 @dataclass(frozen=True)

@@ -136,6 +136,7 @@ class RunRecord(Record):
     cpus: int | None = None
     memory_bytes: int | None = None
     disk_bytes: int | None = None
+    enforcement: str | None = None
     gpus: int | None = None
     knowledge_cutoff: str | None = None
     validation_calls: int | None = None

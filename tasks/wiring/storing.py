@@ -79,6 +79,7 @@ def store_run(run: ActiveRun, handle: RunHandle, result: RunResult, number: int)
         **({"knowledge_cutoff": spec.agent.knowledge_cutoff} if spec.agent.knowledge_cutoff else {}),
         **({"image": spec.agent.image_name, "image_digest": result.image} if result.image else {}),
         **{name: getattr(spec.limits, name) for name in ("cpus", "memory_bytes", "disk_bytes", "gpus")},
+        **({"enforcement": _pairs(result.enforcement)} if result.enforcement else {}),
         **services.counts(),
         **chosen.conditions,
         "tries": number,
@@ -113,6 +114,11 @@ def store_run(run: ActiveRun, handle: RunHandle, result: RunResult, number: int)
     run.checkpoints.remove()
     run.runner.discard(handle)
     return _end_in_words(result, services.counts(), record.message or "")
+
+
+def _pairs(values: Mapping[str, str]) -> str:
+    """Names and values as a text."""
+    return ", ".join(f"{name}: {value}" for name, value in values.items())
 
 
 def _joined(resumed: Resumed | None, result: RunResult, max_snapshots: int) -> RunResult:

@@ -6,6 +6,7 @@ from pathlib import Path, PurePosixPath
 
 from sandbox.confinement.world import Mount
 from sandbox.rootless import bubblewrap, syscalls
+from sandbox.rootless.gpus import Gpus
 from sandbox.rootless.namespaces import STAGE
 
 MOUNTS = [
@@ -42,6 +43,16 @@ def test_the_root_comes_first_and_only_the_home_can_be_written_to() -> None:
     assert read_only[0] == ["/roots/base", "/"]
     assert ["/data", "/home/data"] in read_only
     assert arguments.index("/roots/base") < arguments.index("--proc") < arguments.index("/runs/one/home")
+
+
+def test_devices_and_driver_of_gpus_are_there_before_their_folders_become_read_only() -> None:
+    devices = Gpus((Path("/dev/nvidia1"),), ((Path("/usr/lib64/libcuda.so.1"), Path("/run/nvidia/lib/libcuda.so.1")),))
+    arguments = bubblewrap.arguments(MOUNTS, {}, 1024, lambda _: None, devices)
+    assert following("--dev-bind", arguments, 2) == [["/dev/nvidia1", "/dev/nvidia1"]]
+    assert ["/usr/lib64/libcuda.so.1", "/run/nvidia/lib/libcuda.so.1"] in following("--ro-bind", arguments, 2)
+    for path, folder in (("/dev/nvidia1", "/dev"), ("/run/nvidia/lib/libcuda.so.1", "/run")):
+        closed = next(at for at, word in enumerate(arguments) if word == "--remount-ro" and arguments[at + 1] == folder)
+        assert arguments.index(path) < closed
 
 
 def test_what_tells_of_the_machine_is_hidden_where_it_exists() -> None:

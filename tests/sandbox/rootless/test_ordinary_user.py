@@ -78,6 +78,7 @@ def test_an_untrusted_agent_from_the_command_to_the_grade(home: Path) -> None:
     store = Store(str(home / "store"))
     [run] = read_table(store, "runs").to_dict("records")
     assert (run["status"], run["backend"], run["network"]) == ("completed", "rootless", "gateway")
+    assert run["enforcement"].startswith("memory: "), "what holds is recorded"
     assert (run["image"], run["validation_calls"]) == (BASE_IMAGE, 1)
     log = (store.local("runs", "mine", "diabetes", 0) / "logs" / "agent.log").read_text().splitlines()
     assert (log[0], "valid" in log[1]) == ("1000", True)
