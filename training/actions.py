@@ -8,13 +8,14 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from training.shell import COMMAND_CHARACTERS
 
-Kind = Literal["run", "read", "write", "check", "score", "submit"]
+Kind = Literal["run", "read", "write", "check", "score", "public_score", "submit"]
 _NEEDED: dict[Kind, tuple[str, ...]] = {
     "run": ("command",),
     "read": ("path",),
     "write": ("path", "content"),
     "check": (),
     "score": ("predictions", "truth"),
+    "public_score": (),
     "submit": (),
 }
 
@@ -45,6 +46,7 @@ class Left(BaseModel):
     steps: int
     seconds: float
     scores: int = Field(description="Actions of the type score.")
+    public_scores: int = Field(description="Actions of the type public_score that have a score.")
 
 
 class DataFile(BaseModel):
@@ -67,6 +69,10 @@ class Observation(BaseModel):
     exit_code: int | None = Field(default=None, description="run: 137 if the command was killed, as at its time limit.")
     cut: bool = Field(default=False, description="run, read: more was written, or the file has more.")
     content: str | None = Field(default=None, description="read: a part of the file.")
-    valid: bool | None = Field(default=None, description="check, score, submit: whether the files were accepted.")
+    valid: bool | None = Field(
+        default=None, description="check, score, public_score, submit: whether the files are valid."
+    )
     score: float | None = Field(default=None, description="score: by the competition's metric.")
+    best: float | None = Field(default=None, description="public_score: the best one so far, rounded.")
+    improved: bool | None = Field(default=None, description="public_score: whether this submission has improved it.")
     info: dict[str, Any] = Field(default_factory=dict, description="At the end: what the reward consists of.")

@@ -15,6 +15,7 @@ from competitions import registry
 from competitions.competition import Competition
 from competitions.truth import require_scorable, truth_form
 from competitions.variant import Variant
+from grading.feedback.public_scores import PublicPart, PublicScores
 from grading.grade import Grade
 from grading.medals import Thresholds, above_median, dense_reward, human_percentile, medal_for
 from grading.workers import GradingLimits, GradingPool, Scorer
@@ -31,6 +32,8 @@ from storage.store import Store
 
 EVALUATION = "lite"
 """The split on which agents are evaluated, and therefore not trained."""
+PUBLIC_SECONDS = 60.0
+"""Time for the standard errors of a public score, which nobody waits long for in an episode."""
 GRADING = GradingLimits(read_seconds=60.0, grade_seconds=300.0)
 
 
@@ -148,6 +151,17 @@ class TrainingDataset:
                 form = truth_form(self.competition, self.public)
                 self._scorer = self._open(Scorer(self.competition, form, self.dataset.edition, GRADING))
         return self._scorer.score(predictions, truth)
+
+    def public_scores(self, folder: Path, calls: int) -> PublicScores:
+        """What answers up to `calls` public scores of an episode, with its records in `folder`.
+
+        Raises `UserError` if the test set cannot be divided. Why is not said, because it may depend on the answers.
+        """
+        column, *_ = self._sample_scores()
+        if column is None:
+            raise UserError("the test set of this competition cannot be divided into a public and a private part")
+        part = PublicPart(id=column, calls_per_day=calls)
+        return PublicScores(self._checker, folder, part, seconds=PUBLIC_SECONDS)
 
     def judge(self, submission: Path) -> Judgement:
         """The reward of a submission, by its score on the private part of the test set.

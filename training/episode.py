@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -11,8 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import UserError
+from grading.feedback.public_scores import PublicScores
 from sandbox.docker.engine import EngineUnreachable
 from sandbox.errors import BackendError
+from sandbox.services.run_services import RECORDS
 from sandbox.world.files import entries
 from training.actions import Action, DataFile, Left, Observation
 from training.datasets import TrainingDataset
@@ -29,6 +32,7 @@ class EpisodeLimits:
     steps: int = 100
     command_seconds: float = 300.0
     scores: int = 20
+    public_scores: int = 5
     output_bytes: int = 20_000
     """Bytes that are returned of each output of a command."""
     file_bytes: int = 1_000_000
@@ -65,7 +69,8 @@ class Episode:
         self.id, self.dataset, self.limits = id, dataset, limits
         self.steps, self.reward, self.ended = 0, 0.0, False
         self.info: dict[str, Any] = {}
-        self._sandbox, self._scores = sandbox, limits.scores
+        self._sandbox, self._scores, self._public_scores = sandbox, limits.scores, limits.public_scores
+        self._ladder: PublicScores | None = None
         sandbox.begin(limits.seconds, seed)
         self._deadline = time.monotonic() + limits.seconds
         self._actions: dict[str, Callable[[Action], Observation]] = {
@@ -74,6 +79,7 @@ class Episode:
             "write": self._write,
             "check": self._check,
             "score": self._score,
+            "public_score": self._public_score,
         }
 
     def begun(self) -> Observation:
@@ -147,7 +153,12 @@ class Episode:
     def left(self) -> Left:
         """What is left of the limits."""
         seconds = max(self._deadline - time.monotonic(), 0.0)
-        return Left(steps=max(self.limits.steps - self.steps, 0), seconds=round(seconds, 1), scores=self._scores)
+        return Left(
+            steps=max(self.limits.steps - self.steps, 0),
+            seconds=round(seconds, 1),
+            scores=self._scores,
+            public_scores=self._public_scores,
+        )
 
     def _told(self, message: str, **fields: Any) -> Observation:
         return Observation(message=message, left=self.left(), **fields)
@@ -178,9 +189,7 @@ class Episode:
         return self._told(f"{path} was written: {len(content):,} bytes.")
 
     def _check(self, _: Action) -> Observation:
-        with tempfile.TemporaryDirectory(dir=self._sandbox.spec.workdir) as folder:
-            submission = Path(folder) / "submission.csv"
-            self._sandbox.take(SUBMISSION, submission, self._sandbox.spec.limits.submission_bytes)
+        with self._submission() as submission:
             grade = self.dataset.check(submission)
         valid = grade.outcome == "valid"
         reason = f"is not valid: {grade.message}" if grade.outcome == "invalid" else "could not be checked"
@@ -198,6 +207,33 @@ class Episode:
         if verdict.outcome == "valid":
             return self._told("The predictions were scored on your truth.", valid=True, score=verdict.score)
         return self._told(f"Not scored: {verdict.message}.", valid=False)
+
+    def _public_score(self, _: Action) -> Observation:
+        if self._public_scores <= 0:
+            return self._told(f"Not done: all {self.limits.public_scores} public scores of this episode are used up.")
+        if self._ladder is None:
+            folder = self._sandbox.spec.workdir / RECORDS  # out of the agent's reach, and removed with the sandbox
+            folder.mkdir(exist_ok=True, mode=0o700)
+            self._ladder = self.dataset.public_scores(folder, self.limits.public_scores)
+        with self._submission() as submission:
+            answer = self._ladder.answer(submission)
+        if answer.outcome == "invalid":
+            return self._told(f"The submission is not valid: {answer.message}.", valid=False)
+        if answer.outcome != "valid":
+            return self._told(f"Not scored: {answer.message or 'the grader failed'}.")
+        self._public_scores -= 1
+        message = f"The best public score of this episode is {answer.best}."
+        if answer.message is not None:
+            message = f"The submission is valid, but {answer.message}."
+        return self._told(message, valid=True, best=answer.best, improved=answer.improved)
+
+    @contextlib.contextmanager
+    def _submission(self) -> Iterator[Path]:
+        """A copy of the submission, which the agent cannot change. Raises `NoSuchFile`."""
+        with tempfile.TemporaryDirectory(dir=self._sandbox.spec.workdir) as folder:
+            submission = Path(folder) / "submission.csv"
+            self._sandbox.take(SUBMISSION, submission, self._sandbox.spec.limits.submission_bytes)
+            yield submission
 
     def _data_files(self) -> Iterator[DataFile]:
         top = self.dataset.public

@@ -39,7 +39,7 @@ SUBMISSION = "submission.csv"
 KEPT_BYTES = 10 << 30
 """Bytes of all files of a run, beyond which there are no more public scores."""
 SCORE_SECONDS = 600.0
-"""Time for the standard errors of a file, on both parts."""
+"""Time for the standard errors of a file, on both parts, by default."""
 _MAX_BYTES = 16 << 20
 _DAY = timedelta(days=1)
 _HOW = f"{FINAL} must have one or two lines, each the number of a submission with a public score, or {SUBMISSION}"
@@ -86,7 +86,14 @@ class Writing:
 class PublicScores:
     """Answers the public scores of one run, one file at a time."""
 
-    def __init__(self, grader: GradingPool, folder: Path, part: PublicPart, writing: Writing | None = None) -> None:
+    def __init__(
+        self,
+        grader: GradingPool,
+        folder: Path,
+        part: PublicPart,
+        writing: Writing | None = None,
+        seconds: float = SCORE_SECONDS,
+    ) -> None:
         """Continue what is in `folder`, or start there.
 
         Args:
@@ -94,9 +101,10 @@ class PublicScores:
             folder: out of the agent's reach; it exists.
             part: the public part of the test set.
             writing: ends when the run has ended. A file that is being scored then has no answer, and leaves no trace.
+            seconds: time for the standard errors of a file, on both parts.
         """
         self._writing = writing or Writing()
-        self._grader, self._folder, self._part = grader, folder, part
+        self._grader, self._folder, self._part, self._seconds = grader, folder, part, seconds
         self._log = JsonLinesLog(folder / JOURNAL, _MAX_BYTES)
         self._best: Rung | None = None
         self._number = 0
@@ -120,7 +128,7 @@ class PublicScores:
         copy = files / f"new-{uuid.uuid4().hex}.csv"
         digest = _copy(submission, copy)
         try:
-            grade, parts = self._grader.parts(copy, self._part.share, self._part.id, SCORE_SECONDS)
+            grade, parts = self._grader.parts(copy, self._part.share, self._part.id, self._seconds)
             if grade.outcome == "invalid" and not str(grade.message).startswith(TOO_EXPENSIVE):
                 return Answer("invalid", grade.message, None, self._shown, calls_left=self._left(now))
             if self._grader.broken is not None:  # whatever the file

@@ -83,6 +83,49 @@ def test_predictions_are_scored_on_own_truth(episode: Episode) -> None:
     assert (wrong.valid, wrong.score) == (False, None)
 
 
+def test_public_scores_are_told_when_they_improve(episode: Episode, store: Store, tmp_path: Path) -> None:
+    assert "No such file" in act(episode, "public_score").observation.message
+    run(episode, "echo a,b > submission/submission.csv")
+    wrong = act(episode, "public_score").observation
+    assert (wrong.valid, wrong.best, wrong.left.public_scores) == (False, None, 5)
+    run(episode, SAMPLE)
+    first = act(episode, "public_score").observation
+    assert (first.valid, first.best, first.improved, first.left.public_scores) == (True, 0.5, True, 4)
+    assert first.score is None
+    assert act(episode, "public_score").observation.improved is False
+
+    act(episode, "write", path="code/model.py", content=MODEL)
+    run(episode, "$MLEBENCH_PYTHON code/model.py")
+    better = act(episode, "public_score").observation
+    content = str(act(episode, "read", path="submission/submission.csv").observation.content)
+    (submission := tmp_path / "submission.csv").write_text(content)
+    with GradingPool(registry.get(COMPETITION), store.local("prepared", "v1", COMPETITION, "k")) as grader:
+        _, parts = grader.parts(submission)
+    assert parts is not None
+    assert parts.public is not None
+    assert better.improved
+    assert better.best == pytest.approx(parts.public.score, abs=parts.public.standard_error)
+
+    run(episode, SAMPLE)
+    worse = act(episode, "public_score").observation
+    assert (worse.improved, worse.best) == (False, better.best)
+    act(episode, "public_score")
+    over = act(episode, "public_score").observation
+    assert over.message == "Not done: all 5 public scores of this episode are used up."
+    assert (over.best, over.left.public_scores) == (None, 0)
+
+
+def test_a_test_set_that_cannot_be_divided_has_no_public_scores(
+    make_episodes: Callable[..., Episodes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    episode = make_episodes().begin().episode
+    monkeypatch.setattr(episode.dataset, "_sample_scores", lambda: (None, None, 0.5))
+    run(episode, SAMPLE)
+    told = act(episode, "public_score").observation
+    assert "cannot be divided into a public and a private part" in told.message
+    assert told.left.public_scores == 5
+
+
 def test_without_a_private_score_there_is_no_reward(
     make_episodes: Callable[..., Episodes], store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:

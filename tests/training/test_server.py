@@ -130,8 +130,9 @@ def test_there_are_at_most_as_many_episodes_as_slots(server: Served) -> None:
 
 def test_schemas_describe_the_messages(server: Served) -> None:
     schemas = httpx.get(f"{server.url}/schema").json()
-    assert schemas["action"]["properties"]["type"]["enum"] == ["run", "read", "write", "check", "score", "submit"]
-    assert {"left", "stdout", "info"} <= schemas["observation"]["properties"].keys()
+    actions = ["run", "read", "write", "check", "score", "public_score", "submit"]
+    assert schemas["action"]["properties"]["type"]["enum"] == actions
+    assert {"left", "stdout", "best", "improved", "info"} <= schemas["observation"]["properties"].keys()
     assert COMPETITION in httpx.get(f"{server.url}/metadata").json()["description"]
 
 
