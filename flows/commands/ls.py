@@ -11,6 +11,7 @@ from common.errors import UserError
 from common.units import elapsed
 from flows.commands.advice import advised
 from flows.commands.answers import answer, takes_json
+from flows.commands.episode_tables import show_episodes
 from flows.commands.options import StoreOptions, takes
 from flows.commands.prepare import show_other_code
 from flows.commands.tables import show_table
@@ -26,9 +27,10 @@ from tasks.wiring.in_progress import in_progress
 
 @click.command("ls")
 @click.argument("run_group", type=RUN_GROUP, required=False)
+@click.option("--episodes", is_flag=True, help="List episodes instead of runs.")
 @takes_json
 @takes(storage=StoreOptions)
-def command(run_group: str | None, storage: StoreOptions) -> None:
+def command(run_group: str | None, episodes: bool, storage: StoreOptions) -> None:
     """List the run groups in the store, or the runs of RUN_GROUP.
 
     Also names the prepared datasets that were made by other code than the current one.
@@ -38,8 +40,14 @@ def command(run_group: str | None, storage: StoreOptions) -> None:
     it any more; the command that started it continues it. Of each run, the host, the number of GPUs, how often its
     agent was started if more than once, and what language models have cost are listed; columns without any value are
     left out. FEEDBACK is the share of the test rows on which agents of a group were told scores.
+
+    With --episodes, RUN_GROUP is a --name of `mlebench serve`, whose episodes are listed in the order of time, with the
+    mean rewards of batches of ten, or of more if there are more than 200. Without RUN_GROUP, these names are listed.
     """
     store = storage.open()
+    if episodes:
+        show_episodes(store, run_group)
+        return
     rows = _runs(store, run_group) if run_group else _groups(store)
     if answer([{name: value for name, value in row.items() if name != "cells"} for row in rows]):
         return
