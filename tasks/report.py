@@ -21,6 +21,7 @@ from storage.runs.folders import records_of
 from storage.runs.own_validations import read_own_validations
 from storage.store import Store
 from storage.tables import Table, read_table, write_frame, write_table
+from storage.training_mark import marked
 from tasks.report_links import report_links
 
 if TYPE_CHECKING:
@@ -138,6 +139,7 @@ def write_report(
     root = "../.." if out is None else store.root
     links = report_links(store, runs, root)
     title = f"MLE-bench: {' and '.join(run_groups)}"
+    trained = {"Agents trained with test scores": text} if (text := marked(store)) else {}
     results = Results(
         grades,
         runs,
@@ -151,7 +153,7 @@ def write_report(
         titles={name: competition.name for name, competition in facts.items()},
         thresholds={name: _thresholds(competition, grades) for name, competition in facts.items()},
         percentiles=_percentiles(facts),
-        conditions={group: report_conditions(runs, grades, group) for group in run_groups},
+        conditions={group: report_conditions(runs, grades, group) | trained for group in run_groups},
         root=root,
         trajectories=links["trajectories"],
         logs=links["logs"],

@@ -24,6 +24,7 @@ from sandbox.host.slots import Claim
 from sandbox.isolation import Isolation
 from storage.dataset import Dataset
 from storage.store import Store
+from storage.training_mark import mark
 from tasks.wiring.context import caps, local_cache
 from tasks.wiring.host import host_slots
 from training.actions import Action, Observation
@@ -161,6 +162,7 @@ class Episodes:
         self._free = threading.Semaphore(self._settings.agents)
         self._mutex = threading.Lock()
         self._writer = secrets.token_hex(4)
+        self._marked = False
         self._journal = Journal(store, options.group, self._writer) if options.group else None
         try:
             for competition_id in options.competitions:
@@ -222,6 +224,9 @@ class Episodes:
             self._running[id] = None
         resources.callback(self._running.pop, id)  # at last: who ends all episodes has to find it until then
         try:
+            if not self._marked and not isinstance(dataset.competition, Variant):
+                mark(self._store, dataset.id, self._settings.host_name, self.options.group)
+                self._marked = True
             self._warm(dataset)
             resources.enter_context(self._slot(id))
             sandbox = self._sandboxes.take(self._spec(dataset), dataset.kind)

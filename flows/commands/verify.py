@@ -40,6 +40,7 @@ def command(run_group: str, public_key: Path | None, regrade: bool, storage: Sto
     from common.settings import get_settings
     from storage.runs.evidence.verify import find_unexpected, verify_group
     from storage.runs.folders import folders, no_runs, read_runs
+    from storage.training_mark import marked
     from tasks.wiring.requests import switched_on
 
     store = storage.open()
@@ -71,6 +72,9 @@ def command(run_group: str, public_key: Path | None, regrade: bool, storage: Sto
     conditions = switched_on([run.record for run in read_runs(store, folders(store, run_group), skip_invalid=True)])
     if conditions:
         say(f"conditions: {', '.join(conditions.values())}")
+    trained = marked(store)
+    if trained:
+        say(f"note    agents were trained in this store with scores on the benchmark's test sets, {trained}")
     failed = sum(bool(problems) for problems in results.values())
     runs = results.keys() - {"manifest"}
     checked = "signatures checked" if key else "no key, signatures not checked"
@@ -82,6 +86,7 @@ def command(run_group: str, public_key: Path | None, regrade: bool, storage: Sto
             "run_group": run_group,
             "verified": not failed and not unexpected,
             "conditions": list(conditions),
+            "trained_with_test_scores": trained,
             "runs": [
                 {"run": f"{run_group}/{name}", "problems": [str(problem) for problem in results[name]]}
                 for name in sorted(runs)

@@ -13,6 +13,7 @@ import pytest
 from common.settings import get_settings
 from flows.cli import main
 from storage.tables import read_table
+from storage.training_mark import mark
 from tests.flows.ledgers import edit, finished_store, run, signed, verify
 from tests.stores import Store
 
@@ -241,3 +242,19 @@ class TestRecordsThatWereMoved:
         capfd.readouterr()
         assert main(["verify", "g", "--regrade", "--store", store]) == 1
         assert f"grade: score is 1.0, graded again it is {grade['score']}" in capfd.readouterr().out
+
+
+def test_training_with_test_scores_in_the_store_is_told(
+    run: Path, verify: Callable[..., tuple[int, str]], tmp_path: Path
+) -> None:
+    store = Store(str(tmp_path / "store"))
+    mark(store, "diabetes", "here", "training")
+    mark(store, "digits", "there", None)  # the first one stays
+    code, text = verify()
+    assert code == 0
+    told = next(line for line in text.splitlines() if "were trained in this store" in line)
+    assert "first diabetes on host here (episodes/TEST_SCORES.json)" in told
+    assert main(["report", "g", "--store", store.root]) == 0
+    page = (tmp_path / "store" / "reports" / "g" / "report.html").read_text()
+    assert "Agents trained with test scores" in page
+    assert "first diabetes on host here" in page

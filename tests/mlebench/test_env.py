@@ -13,6 +13,7 @@ from pydantic import ValidationError
 import mlebench.env
 from common.errors import UserError
 from common.settings import get_settings
+from storage.training_mark import marked
 from tests.stores import Store, put_dataset
 
 SAMPLE = {"type": "run", "command": "cp $SAMPLE_SUBMISSION submission/submission.csv"}
@@ -46,6 +47,7 @@ def test_an_episode_on_a_small_variant(store: Store) -> None:
         env.reset()
         with pytest.raises(ValidationError):
             env.step({"type": "nothing"})
+    assert marked(store) is None
     assert not list(Path(get_settings().scratch).glob("episodes/process-*"))
 
 

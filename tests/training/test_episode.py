@@ -16,6 +16,7 @@ from competitions import registry
 from grading.medals import Thresholds, dense_reward
 from grading.workers import GradingPool
 from storage.tables import read_table
+from storage.training_mark import MARK, marked
 from tests.stores import Store
 from tests.training.conftest import COMPETITION, PROCESS, SAMPLE, act, folders, run
 from training.episode import Episode, EpisodeLimits
@@ -274,6 +275,14 @@ def test_episodes_are_recorded(make_episodes: Callable[..., Episodes], store: St
     assert trajectory["schema_version"].startswith("ATIF-")
     called = [call["function_name"] for step in trajectory["steps"] for call in step.get("tool_calls", ())]
     assert called == ["run", "submit"]
+
+
+def test_test_scores_mark_the_store(make_episodes: Callable[..., Episodes], store: Store) -> None:
+    store.remove(store.url(*MARK.split("/")))
+    episodes = make_episodes()
+    assert marked(store) is None
+    episodes.begin().close()
+    assert f"first {COMPETITION} on host" in str(marked(store))
 
 
 @pytest.mark.parametrize(
