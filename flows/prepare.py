@@ -9,7 +9,7 @@ from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from prefect import flow
+from prefect import allow_failure, flow
 from prefect.futures import PrefectFuture
 from prefect.logging import get_run_logger
 
@@ -18,7 +18,7 @@ from common.causes import retrying
 from common.settings import get_settings
 from competitions import registry
 from competitions.editions import Choice, chosen
-from flows.preparing import Outlook, Preparing
+from flows.preparing import Outlook, Preparing, parent_of
 from flows.watching.naming import parameters, selection_name
 from flows.watching.outcome import Outcome, capture_errors, finish, outcome_of
 from storage.datasets.prepared import left_out_of
@@ -103,7 +103,9 @@ def prepare_each(
                 with progress.waits("prepare") as waiting:
                     retrying(workers.start, seconds=opening_seconds(), on_wait=waiting)
             ended: SimpleQueue[str] = SimpleQueue()
-            chains = {name: _submit(name, what, store.root, workers) for name in todo}
+            chains: dict[str, list[PrefectFuture[Any]]] = {}
+            for name in sorted(todo, key=parent_of):  # variants after the competitions that they are made of
+                chains[name] = _submit(name, what, store.root, workers, chains.get(parent_of(name), []))
             for name, chain in chains.items():
                 # The last task run of a chain also ends if an earlier one fails.
                 chain[-1].add_done_callback(partial(_note, ended, name))
@@ -119,12 +121,17 @@ def _note(ended: SimpleQueue[str], name: str, _future: PrefectFuture[Any]) -> No
     ended.put(name)
 
 
-def _submit(name: str, preparing: Preparing, store: str, workers: Workers) -> list[PrefectFuture[Any]]:
+def _submit(
+    name: str, preparing: Preparing, store: str, workers: Workers, after: list[PrefectFuture[Any]]
+) -> list[PrefectFuture[Any]]:
     """Submit the task runs that prepare a competition; each waits for the one before.
+
+    The first one waits for the end of those in `after`. If they failed, it says itself what is missing.
 
     All editions ask for the archive before the first is prepared, so it is fetched once, and removed by the last.
     """
     chain: list[PrefectFuture[Any]] = []
+    ended: list[Any] = [allow_failure(future) for future in after[-1:]]
     editions, verify = chosen(preparing.edition), not preparing.skip_verification
     for edition in editions:
         chain.append(
@@ -136,7 +143,7 @@ def _submit(name: str, preparing: Preparing, store: str, workers: Workers) -> li
                 edition,
                 preparing.renew,
                 return_state=False,
-                wait_for=chain[-1:],
+                wait_for=chain[-1:] or ended,
             )
         )
     archives = dict(zip(editions, chain, strict=True))

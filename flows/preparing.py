@@ -15,6 +15,7 @@ from common.units import data_size
 from competitions import registry
 from competitions.editions import Choice, chosen
 from competitions.preparing.archives.listing import sizes_on_disk
+from competitions.variant import VariantName
 from flows.credentials import logged_in, no_credentials
 from storage.dataset import Dataset
 from storage.datasets.prepared import DataState
@@ -41,8 +42,16 @@ class Preparing:
     renew: bool = False
 
     def states(self, store: Store) -> dict[str, DataState | Exception]:
-        """How much of each competition is there, of the edition with the least; or the error in finding out."""
-        return {name: self._state(store, name) for name in self.competition_ids}
+        """How much of each competition is there, of the edition with the least; or the error in finding out.
+
+        A variant whose competition is to be prepared as well is made of that, and counts as `made`.
+        """
+        states = {name: self._state(store, name) for name in self.competition_ids}
+        for name, state in states.items():
+            of_parent = states.get(parent_of(name), "prepared")
+            if of_parent != "prepared" and (self.renew or isinstance(state, Exception)):
+                states[name] = "made"
+        return states
 
     def _state(self, store: Store, name: str) -> DataState | Exception:
         options: dict[str, Any] = {"verified": not self.skip_verification, "renew": self.renew}
@@ -52,6 +61,12 @@ class Preparing:
         except Exception as error:
             return error
         return max(states, key=_STATES.index)
+
+
+def parent_of(competition_id: str) -> str:
+    """The id of the competition that a variant is made of; empty for other competitions."""
+    name = VariantName.of(competition_id)
+    return name.parent_id if name is not None else ""
 
 
 @dataclass(frozen=True)
@@ -82,6 +97,8 @@ class Outlook:
                 name for name, state in states.items() if state in ("downloaded", "missing") and name not in refused
             ]
             refused |= without_room(store, needs(store, todo, preparing), keep_raw=preparing.keep_raw)
+        to_derive = [name for name, state in states.items() if state == "made" and parent_of(name) in refused]
+        refused |= {name: refused[parent_of(name)] for name in to_derive}
         return cls(states, refused, login)
 
     @property
@@ -92,7 +109,8 @@ class Outlook:
     def reasons(self, raw_dir: str | None) -> list[str]:
         """Why competitions cannot be prepared, each reason once; not of those that not everybody can download."""
         texts = [f"{name}: {explain(state)}" for name, state in self.states.items() if isinstance(state, Exception)]
-        refused = {name: error for name, error in self.refused.items() if not _is_optional(name)}
+        whole = {name: error for name, error in self.refused.items() if parent_of(name) not in self.refused}
+        refused = {name: error for name, error in whole.items() if not _is_optional(name)}
         missing = [name for name in refused if raw_dir is None and self.states[name] == "missing"]
         of_all = _no_download(missing, raw_dir, self.login) if missing else None
         others = [error for name, error in refused.items() if of_all is None or name not in missing]

@@ -63,8 +63,8 @@ class CheckedData:
         option(
             "--variants",
             is_flag=True,
-            help="Check a small variant (see --rows of `mlebench prepare`) of the prepared dataset instead. A "
-            "competition that has none is no failure.",
+            help="Check a small variant (see --rows of `mlebench prepare`) of the prepared dataset instead, by default "
+            "of that in the store. A competition that has none is no failure.",
         ),
     ] = False
 
@@ -90,8 +90,11 @@ def command(
     if (data.raw or data.prepared or data.params) and len(selected_ids) != 1:
         raise UsageError("--raw, --prepared and --params require exactly one competition")
     overrides = _parameters(data.params)
+    prepared = dict.fromkeys(selected_ids, data.prepared)
+    if data.variants and not (data.prepared or data.raw or data.raw_dir):
+        prepared = {name: _prepared(name, edition) for name in selected_ids}
     downloads = {
-        name: data.raw or (None if data.prepared else _download(registry.get(name), data.raw_dir, edition))
+        name: data.raw or (None if prepared[name] else _download(registry.get(name), data.raw_dir, edition))
         for name in selected_ids
     }
     from grading.competition_checks.run import check_download, check_prepared
@@ -104,8 +107,8 @@ def command(
         say(f"{name} ({edition})")
         with tempfile.TemporaryDirectory(prefix="mlebench-check-") as folder:
             if data.variants:
-                whole = data.prepared or Path(folder) / "prepared"
-                if not data.prepared:
+                whole = prepared[name] or Path(folder) / "prepared"
+                if not prepared[name]:
                     prepare(name, _raw_of(competition, downloads[name], Path(folder)), whole, edition, overrides)
                 results = check_variant(competition, whole, Path(folder) / "variant", edition, prepare)
             elif data.prepared:
@@ -145,7 +148,8 @@ def _download(competition: Competition, raw_dir: Path | None, edition: Edition) 
     if competition.facts.source == "bundled":
         return None
     there = _prepared(competition.id, edition)
-    remedy = f"name it with --raw FILE or --raw-dir DIR, or a prepared dataset with --prepared {there or 'DIR'}"
+    dataset = "DIR" if there is None else shlex.quote(str(there))
+    remedy = f"name it with --raw FILE or --raw-dir DIR, or a prepared dataset with --prepared {dataset}"
     folder = raw_dir or get_settings().raw_dir
     if folder is None:
         raise UserError(f"{competition.id} needs its download; {remedy}")
@@ -155,7 +159,7 @@ def _download(competition: Competition, raw_dir: Path | None, edition: Edition) 
         raise UserError(f"{error}, or {remedy}") from error
 
 
-def _prepared(competition_id: str, edition: Edition) -> str | None:
+def _prepared(competition_id: str, edition: Edition) -> Path | None:
     """The path of the prepared dataset in the store of the settings, if that is on this machine and has one."""
     from storage.dataset import Dataset
     from storage.datasets.current import find
@@ -164,7 +168,7 @@ def _prepared(competition_id: str, edition: Edition) -> str | None:
     with contextlib.suppress(UserError):
         store = open_store(None)
         if store.top.local and (dataset := find(store, Dataset(edition, competition_id))):
-            return shlex.quote(store.shown(store.prepared(dataset)))
+            return store.local(store.relative(store.prepared(dataset)))
     return None
 
 

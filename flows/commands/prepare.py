@@ -137,11 +137,9 @@ def command(
         require_overwritable(ids, edition)
         preparation = replace(preparation, skip_verification=True)
     store = storage.open_usable(new=True)
-    code = _prepare(ids, store, preparation, edition, overwriting.renew)
-    if variant_ids:
-        code = max(code, _prepare(variant_ids, store, preparation, edition, overwriting.renew))
-        if usable := [name for name in variant_ids if _is_prepared(store, name, edition)]:
-            say(f"To use variants: {' '.join(f'-c {name}' for name in usable)}")
+    code = _prepare([*ids, *variant_ids], store, preparation, edition, overwriting.renew)
+    if usable := [name for name in variant_ids if _is_prepared(store, name, edition)]:
+        say(f"To use variants: {' '.join(f'-c {name}' for name in usable)}")
     if storage.data_dir is not None:
         from storage.datasets.published_layout import link_published_layout
 
