@@ -18,6 +18,7 @@ EPISODES = TableSchema(
         Column("started_at", "timestamp", "When the episode began."),
         Column("duration_seconds", "float64", "Time until it had ended.", "s"),
         Column("steps", "int64", "Number of actions."),
+        Column("public_scores", "int64", "Scores on the public part of the test set that the agent was told."),
         Column("end", "string", "Why it ended: submitted, which limit, or `abandoned`: it has no reward."),
         Column("valid", "bool", "The submission has a score."),
         Column("score", "float64", "Score of the submission; null if there is none.", "metric"),

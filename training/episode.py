@@ -210,7 +210,9 @@ class Episode:
 
     def _public_score(self, _: Action) -> Observation:
         if self._public_scores <= 0:
-            return self._told(f"Not done: all {self.limits.public_scores} public scores of this episode are used up.")
+            most = self.limits.public_scores
+            used_up = f"all {most} public scores of this episode are used up" if most else "there are no public scores"
+            return self._told(f"Not done: {used_up}.")
         if self._ladder is None:
             folder = self._sandbox.spec.workdir / RECORDS  # out of the agent's reach, and removed with the sandbox
             folder.mkdir(exist_ok=True, mode=0o700)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import re
 import secrets
 import threading
@@ -25,6 +26,7 @@ from sandbox.isolation import Isolation
 from storage.dataset import Dataset
 from storage.store import Store
 from storage.training_mark import mark
+from storage.writers import StoreError
 from tasks.wiring.context import caps, local_cache
 from tasks.wiring.host import host_slots
 from training.actions import Action, Observation
@@ -33,6 +35,7 @@ from training.episode import Episode, EpisodeLimits, Step
 from training.journal import Journal, Trajectory
 from training.sandboxes import Sandboxes, in_parallel
 
+_logger = logging.getLogger("mlebench.training")
 SEEDS, DRAWN_SEEDS = 2**63, 2**32
 """Seeds are below the first, as the table of episodes has them, and drawn ones below the second, as numpy has them."""
 _GRADED = 8
@@ -119,6 +122,7 @@ class Running:
             "end": info.get("end", "abandoned"),
             "reward": episode.reward if info else None,
             "steps": episode.steps,
+            "public_scores": episode.limits.public_scores - episode.left().public_scores,
             "duration_seconds": time.monotonic() - self._began,
         }
 
@@ -134,7 +138,10 @@ class Running:
             self._ended = True
             self._removal.start()
             if self._journal is not None:
-                self._journal.record(self.row(), self.trajectory)
+                try:
+                    self._journal.record(self.row(), self.trajectory)
+                except StoreError as error:  # the client still gets its reward
+                    _logger.warning("episode %s is not recorded: %s", self.id, error)
 
 
 class Episodes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -24,7 +25,8 @@ class Trajectory:
 
     def begun(self, observation: Observation) -> None:
         """Add what the agent was told first."""
-        self.steps.append(self._step("system", _shortened(observation.description or "")))
+        texts = (observation.description, observation.instructions)
+        self.steps.append(self._step("system", "\n\n".join(_shortened(text) for text in texts if text)))
 
     def add(self, action: Action, observation: Observation, reward: float) -> None:
         """Add an action."""
@@ -42,16 +44,15 @@ class Trajectory:
         now = datetime.now(UTC).isoformat()
         return {"step_id": len(self.steps) + 1, "timestamp": now, "source": source, "message": message}
 
-    def as_json(self, session: str) -> dict[str, Any]:
-        """The trajectory as a JSON object."""
-        totals = {"total_steps": len(self.steps)}
-        agent = {"name": "episode", "version": "1"}
+    def as_json(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """The trajectory of the episode with this row of the table, as a JSON object."""
+        known = {name: value for name, value in row.items() if value is not None}
         return {
             "schema_version": VERSION,
-            "session_id": session,
-            "agent": agent,
+            "session_id": str(row["episode_id"]),
+            "agent": {"name": "episode", "version": "1"},
             "steps": self.steps,
-            "final_metrics": totals,
+            "final_metrics": {"total_steps": len(self.steps), "extra": known},
         }
 
 
@@ -66,15 +67,18 @@ class Journal:
         self._mutex = threading.Lock()
 
     def record(self, row: dict[str, Any], trajectory: Trajectory) -> None:
-        """Store the record of an episode that has ended. Raises `StoreError`."""
-        session = str(row["episode_id"])
-        self._store.write_json(self._store.url("episodes", self._group, f"{session}.json"), trajectory.as_json(session))
+        """Store the record of an episode that has ended.
+
+        Raises `StoreError` if it cannot be written. The row is then written with the next one.
+        """
         with self._mutex:
             if len(self._rows) == _ROWS:
                 self._rows, self._number = [], self._number + 1
             self._rows.append(row)
             part = f"{self._writer}-{self._number:06}"
             write_table(self._store, "episodes", self._group, self._rows, part)
+        url = self._store.url("episodes", self._group, f"{row['episode_id']}.json")
+        self._store.write_json(url, trajectory.as_json(row))
 
 
 def _shortened(value: Any) -> Any:

@@ -44,6 +44,25 @@ class EpisodeOptions:
         option("--time-limit", type=POSITIVE_DURATION, metavar="TIME", help="Time of an episode. Default: 30 minutes."),
     ] = 1800.0
     steps: Annotated[int, option("--steps", type=whole(1), show_default=True, help="Actions of an episode.")] = 100
+    command_seconds: Annotated[
+        float,
+        option(
+            "--command-limit",
+            type=POSITIVE_DURATION,
+            metavar="TIME",
+            help="Time of a command. Default: 50 seconds, because clients of OpenEnv wait 60 for an answer unless they "
+            "are told otherwise (message_timeout_s).",
+        ),
+    ] = 50.0
+    public_scores: Annotated[
+        int,
+        option(
+            "--feedback-calls",
+            type=whole(0),
+            show_default=True,
+            help="Actions `public_score` of an episode, each with a score on the public part of the test set.",
+        ),
+    ] = 5
     idle: Annotated[
         float,
         option(
@@ -118,11 +137,14 @@ def command(
     from training.episodes import Episodes, TrainingOptions
     from training.server import Server, serve
 
+    limits = EpisodeLimits(
+        chosen.seconds, chosen.steps, command_seconds=chosen.command_seconds, public_scores=chosen.public_scores
+    )
     options = TrainingOptions(
         tuple(selection.ids()),
         edition=chosen.edition,
         isolation=Isolation(chosen.backend, network="none", allow_untrusted=allowed.allow_untrusted),
-        limits=EpisodeLimits(seconds=chosen.seconds, steps=chosen.steps),
+        limits=limits,
         warm=chosen.warm,
         allow_eval=allowed.allow_eval,
         allow_test_scores=allowed.allow_test_scores,

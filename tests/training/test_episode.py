@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -17,6 +18,9 @@ from grading.medals import Thresholds, dense_reward
 from grading.workers import GradingPool
 from storage.tables import read_table
 from storage.training_mark import MARK, marked
+from storage.writers import StoreError
+from tests import readers
+from tests.sandbox.trajectory.test_atif import READ
 from tests.stores import Store
 from tests.training.conftest import COMPETITION, PROCESS, SAMPLE, act, folders, run
 from training.episode import Episode, EpisodeLimits
@@ -114,6 +118,12 @@ def test_public_scores_are_told_when_they_improve(episode: Episode, store: Store
     over = act(episode, "public_score").observation
     assert over.message == "Not done: all 5 public scores of this episode are used up."
     assert (over.best, over.left.public_scores) == (None, 0)
+
+
+def test_an_episode_may_have_no_public_scores(make_episodes: Callable[..., Episodes]) -> None:
+    episode = make_episodes(EpisodeLimits(public_scores=0)).begin().episode
+    run(episode, SAMPLE)
+    assert act(episode, "public_score").observation.message == "Not done: there are no public scores."
 
 
 def test_a_test_set_that_cannot_be_divided_has_no_public_scores(
@@ -275,6 +285,31 @@ def test_episodes_are_recorded(make_episodes: Callable[..., Episodes], store: St
     assert trajectory["schema_version"].startswith("ATIF-")
     called = [call["function_name"] for step in trajectory["steps"] for call in step.get("tool_calls", ())]
     assert called == ["run", "submit"]
+    totals = trajectory["final_metrics"]["extra"]
+    assert (totals["reward"], totals["end"]) == (first.reward, "submitted")
+
+
+@pytest.mark.service("readers")
+def test_trajectories_are_read_by_others(make_episodes: Callable[..., Episodes], store: Store) -> None:
+    running = make_episodes(group="read").begin()
+    running.begun()
+    run(running, SAMPLE)
+    act(running, "write", path="code/a", content="\udfff")
+    act(running, "submit")
+    assert readers.read(READ, store.local("episodes", "read", f"{running.id}.json")) == ["system", *["agent"] * 3]
+
+
+def test_a_store_that_fails_costs_no_reward(
+    make_episodes: Callable[..., Episodes], store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    episodes = make_episodes(group="failing")
+    running = episodes.begin(id="first")
+    run(running, SAMPLE)
+    with monkeypatch.context() as patched:
+        patched.setattr("training.journal.write_table", Mock(side_effect=StoreError("the bucket is full")))
+        assert act(running, "submit").observation.valid
+    episodes.begin(id="second").close()
+    assert sorted(read_table(store, "episodes", ["failing"]).episode_id) == ["first", "second"]
 
 
 def test_test_scores_mark_the_store(make_episodes: Callable[..., Episodes], store: Store) -> None:
