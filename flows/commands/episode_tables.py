@@ -1,8 +1,9 @@
-"""The tables of `mlebench ls --episodes`: names of trainings, their episodes, and rewards in the order of time."""
+"""What `mlebench ls --episodes` shows: names of trainings, their episodes, and rewards in the order of time."""
 
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -18,8 +19,6 @@ from storage.tables import read_table
 if TYPE_CHECKING:
     import pandas as pd
 
-_BATCH = 10
-_MOST_BATCHES = 20
 _SHOWN = {
     "episode_id": "EPISODE",
     "competition_id": "COMPETITION",
@@ -32,11 +31,11 @@ _SHOWN = {
 _FORMS = {"reward": "{:.3f}".format, "duration_seconds": elapsed}
 
 
-def show_episodes(store: Store, name: str | None) -> None:
-    """Print the names under which episodes are recorded, or the episodes of one name. Raises `UserError` without any.
+def show_episodes(store: Store, name: str | None, report: Path | None = None) -> None:
+    """Print the names under which episodes are recorded, or the episodes of one name, and write their report.
 
     The second table has mean rewards of batches in the order of time; episodes without a reward, which were abandoned,
-    are left out of it.
+    are left out of it. Raises `UserError` without any episode.
     """
     episodes = read_table(store, "episodes", None if name is None else [name])
     if episodes.empty:
@@ -49,13 +48,16 @@ def show_episodes(store: Store, name: str | None) -> None:
     if name is None:
         _show_names(store, episodes)
         return
+    if report is not None:
+        _write_report(store, name, episodes, report)
     if answer(episodes):
         return
     show_table(list(_SHOWN.values()), [_cells(row) for row in episodes.to_dict("records")], right={"STEPS", "REWARD"})
-    rewarded = episodes[episodes["reward"].notna()]
-    if len(rewarded) > _BATCH:
+    if len(rows := _batches(episodes)) > 1:
         click.echo()
-        show_table(("EPISODES", "MEAN REWARD", "VALID"), _batches(rewarded), "Rewards in the order of time:")
+        show_table(("EPISODES", "MEAN REWARD", "VALID"), rows, "Rewards in the order of time:")
+    if report is not None:
+        click.echo(f"\n{report}")
 
 
 def _show_names(store: Store, episodes: pd.DataFrame) -> None:
@@ -85,18 +87,27 @@ def _show_names(store: Store, episodes: pd.DataFrame) -> None:
     click.echo(f"in {store.root}")
 
 
-def _batches(rewarded: pd.DataFrame) -> list[tuple[str, str, str]]:
-    """Mean rewards of ten episodes each, or of more if there would be too many batches."""
-    size = max(_BATCH, math.ceil(len(rewarded) / _MOST_BATCHES))
-    batches = [rewarded.iloc[start : start + size] for start in range(0, len(rewarded), size)]
+def _batches(episodes: pd.DataFrame) -> list[tuple[str, str, str]]:
+    from grading.statistics.rewards import batches, rewarded
+
     return [
-        (
-            f"{number * size + 1}-{number * size + len(batch)}",
-            f"{batch['reward'].mean():.3f}",
-            f"{batch['valid'].astype(float).mean():.0%}",
-        )
-        for number, batch in enumerate(batches)
+        (f"{batch.first}-{batch.last}", f"{batch.reward:.3f}", f"{batch.valid:.0%}")
+        for batch in batches(rewarded(episodes))
     ]
+
+
+def _write_report(store: Store, name: str, episodes: pd.DataFrame, path: Path) -> None:
+    """Write the page. Its links lead to the trajectories in a local store."""
+    from grading.page.episodes import render_episodes
+
+    folder = store.local("episodes", name)
+    files = {id: folder.absolute() / f"{id}.json" for id in episodes["episode_id"]} if folder is not None else {}
+    page = render_episodes(episodes, name, {id: file.as_uri() for id, file in files.items()})
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(page, "utf-8")
+    except OSError as error:
+        raise UserError(f"{path} cannot be written ({error.strerror}): name another file with --report") from error
 
 
 def _cells(row: dict[Any, Any]) -> list[str]:

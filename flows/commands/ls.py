@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import click
 
-from common.errors import UserError
+from common.errors import UsageError, UserError
 from common.units import elapsed
 from flows.commands.advice import advised
 from flows.commands.answers import answer, takes_json
@@ -28,9 +29,15 @@ from tasks.wiring.in_progress import in_progress
 @click.command("ls")
 @click.argument("run_group", type=RUN_GROUP, required=False)
 @click.option("--episodes", is_flag=True, help="List episodes instead of runs.")
+@click.option(
+    "--report",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="With --episodes RUN_GROUP: also write a page with their learning curve into this file.",
+)
 @takes_json
 @takes(storage=StoreOptions)
-def command(run_group: str | None, episodes: bool, storage: StoreOptions) -> None:
+def command(run_group: str | None, episodes: bool, report: Path | None, storage: StoreOptions) -> None:
     """List the run groups in the store, or the runs of RUN_GROUP.
 
     Also names the prepared datasets that were made by other code than the current one.
@@ -42,11 +49,13 @@ def command(run_group: str | None, episodes: bool, storage: StoreOptions) -> Non
     left out. FEEDBACK is the share of the test rows on which agents of a group were told scores.
 
     With --episodes, RUN_GROUP is a --name of `mlebench serve`, whose episodes are listed in the order of time, with the
-    mean rewards of batches of ten, or of more if there are more than 200. Without RUN_GROUP, these names are listed.
+    mean rewards of five to twenty batches. Without RUN_GROUP, these names are listed.
     """
+    if report is not None and not (episodes and run_group):
+        raise UsageError("--report needs --episodes and the name of a training")
     store = storage.open()
     if episodes:
-        show_episodes(store, run_group)
+        show_episodes(store, run_group, report)
         return
     rows = _runs(store, run_group) if run_group else _groups(store)
     if answer([{name: value for name, value in row.items() if name != "cells"} for row in rows]):
@@ -67,7 +76,9 @@ def _groups(store: Store) -> list[dict[str, Any]]:
     for stored_run in read_runs(store, finished, skip_invalid=True):
         records_of_groups[stored_run.folder.run_group].append(stored_run.record)
     if not records_of_groups:
-        raise UserError(f"no runs in {store.root}; create some with: {advised('mlebench run', store)}")
+        listing = f"; its episodes: {advised('mlebench ls --episodes', store)}"
+        there = listing if store.exists(store.url("episodes")) else ""
+        raise UserError(f"no runs in {store.root}; create some with: {advised('mlebench run', store)}{there}")
     return [
         {
             "run_group": group,

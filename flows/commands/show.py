@@ -10,11 +10,12 @@ from flows.commands.advice import advised
 from flows.commands.answers import answer, takes_json
 from flows.commands.completion import RUNS
 from flows.commands.options import StoreOptions, takes
+from flows.commands.show_episode import show_episode
 from grading.words import number, score_and_medal
 from storage.runs.files import SUBMISSION
 from storage.runs.folders import RunFolder, StoredRun, folders, similar_groups
 from storage.runs.records import GradeRecord, RunRecord
-from storage.store import Store
+from storage.store import Store, check_run_group
 from tasks.wiring.in_progress import RunInProgress, in_progress
 from tasks.wiring.requests import switched_on
 
@@ -61,11 +62,15 @@ def unknown_run(store: Store, folder: RunFolder) -> UserError:
 def command(run: str, storage: StoreOptions) -> None:
     """Show a run, GROUP/COMPETITION/SEED: how it ended, its grade, and its files with their sizes.
 
-    Of a run in progress: since when it runs, and where.
+    Of a run in progress: since when it runs, and where. Of an episode, NAME/EPISODE: how it ended, its reward, its
+    actions and what the agent was told.
     """
     from common.cleaning import clean
 
     store = storage.open()
+    name, slash, episode_id = run.strip("/").partition("/")
+    if slash and "/" not in episode_id and show_episode(store, check_run_group(name), episode_id):
+        return
     folder = run_folder(store, run)
     record = folder.read_run()
     live_run = next(

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from grading.page.view import View
 
 TITLE = "MLE-bench results"
-_TEMPLATES = ("page.html", "headline.html", "analysis.html", "runs.html", "macros.html")
+_TEMPLATES = ("head.html", "page.html", "headline.html", "analysis.html", "runs.html", "episodes.html", "macros.html")
 _FEW_RESULTS = 60  # up to which the page is short enough to show its runs at once
 
 
@@ -64,15 +64,12 @@ def render_page(results: Results, title: str = TITLE, generated_at: datetime | N
     competitions = sections.by_difference(view)
     numbers = {id(result): number for number, result in enumerate(view.results)}
     listed = [r for r in view.results if r.failure and not r.late]
-    script = _asset("page.js")
-    page = _environment().get_template("page.html")
+    page = environment().get_template("page.html")
     return page.render(
         title=title,
         term=Terms(),
         generated=(generated_at or datetime.now(UTC)).astimezone(UTC),
-        style=Markup(_asset("page.css")),  # noqa: S704 - our own file
-        script=Markup(script),  # noqa: S704 - our own file
-        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        **style_and_script(),
         view=view,
         competitions=competitions,
         statement=aggregate.statement(),
@@ -150,12 +147,23 @@ def _differing(view: View) -> str:
 
 
 @cache
+def style_and_script() -> dict[str, str]:
+    """What `head.html` and the end of a page need: the style, the script, and its hash for the content policy."""
+    script = _asset("page.js")
+    return {
+        "style": Markup(_asset("page.css")),  # noqa: S704 - our own file
+        "script": Markup(script),  # noqa: S704 - our own file
+        "script_hash": base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+    }
+
+
 def _asset(name: str) -> str:
     return resources.files("grading.page").joinpath(name).read_text("utf-8")
 
 
 @cache
-def _environment() -> Environment:
+def environment() -> Environment:
+    """The templates of pages, which escape what they are given."""
     from jinja2 import DictLoader, Environment, StrictUndefined
 
     environment = Environment(
