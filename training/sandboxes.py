@@ -220,7 +220,7 @@ class Sandboxes:
         top = scratch / "episodes"
         top.mkdir(parents=True, exist_ok=True)
         with locked(top / "lock", wait=True):
-            collect(top)
+            list(collect(top))
             self._folder = top / f"{isolation.backend}-{secrets.token_hex(4)}"
             self._folder.mkdir(mode=0o700)
             self._lock = acquire(self._folder / "lock")
@@ -299,11 +299,14 @@ class Sandboxes:
         self.close()
 
 
-def collect(top: Path) -> None:
-    """End the sandboxes that killed processes have left in a folder."""
+def collect(top: Path, dry: bool = False) -> Iterator[Path]:
+    """End the sandboxes that killed processes have left in a folder, unless `dry`. Yields each folder before that."""
     for folder in sorted(path for path in top.iterdir() if path.is_dir()):
         with locked(folder / "lock") as lock:
             if lock is None:
+                continue
+            yield folder
+            if dry:
                 continue
             backend = backends.load(folder.name.rsplit("-", 1)[0])
             in_parallel(backend.remove, sorted(path for path in folder.iterdir() if path.is_dir()))

@@ -3,72 +3,100 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
 from common.units import data_size
 from competitions.editions import EDITIONS
 from flows.commands.answers import answer, say, takes_json
-from flows.commands.options import StoreOptions, takes
+from flows.commands.options import StoreOptions, option, takes
 
 if TYPE_CHECKING:
     from storage.store import Store
     from storage.upkeep.space import DiskUsage
 
 
+@dataclass(frozen=True)
+class Kinds:
+    """The kinds of data to remove."""
+
+    raw: Annotated[bool, option("--raw", is_flag=True, help="Remove downloaded archives of prepared competitions.")] = (
+        False
+    )
+    edition: Annotated[
+        Any,
+        option("--edition", type=click.Choice(EDITIONS), help="Remove all prepared datasets of this edition."),
+    ] = None
+    old: Annotated[
+        bool,
+        option(
+            "--old-datasets",
+            is_flag=True,
+            help="Remove prepared datasets that are no longer current; with --edition only those of that edition. Runs "
+            "that were made on them can no longer be graded.",
+        ),
+    ] = False
+    variants: Annotated[
+        bool,
+        option(
+            "--variants",
+            is_flag=True,
+            help="Remove prepared small variants, which are derived again when they are needed; with --edition only "
+            "those of that edition.",
+        ),
+    ] = False
+    orphans: Annotated[
+        bool,
+        option(
+            "--orphans",
+            is_flag=True,
+            help="Remove incomplete datasets, downloads and uploads that no process works on, checkpoints of runs that "
+            "ended or are gone, what stored runs and killed servers of episodes left on this machine, and root file "
+            "systems that no image has any more.",
+        ),
+    ] = False
+    copies: Annotated[bool, option("--cache", is_flag=True, help="Remove local copies of prepared data.")] = False
+
+    def __bool__(self) -> bool:
+        """Whether any is chosen."""
+        return self != Kinds()
+
+
 @click.command("gc")
-@click.option("--raw", is_flag=True, help="Remove downloaded archives of prepared competitions.")
-@click.option("--edition", type=click.Choice(EDITIONS), help="Remove all prepared datasets of this edition.")
-@click.option(
-    "--old-datasets",
-    "old",
-    is_flag=True,
-    help="Remove prepared datasets that are no longer current; with --edition only those of that edition. Runs that "
-    "were made on them can no longer be graded.",
-)
-@click.option(
-    "--orphans",
-    is_flag=True,
-    help="Remove incomplete datasets, downloads and uploads that no process works on, checkpoints of runs that ended "
-    "or are gone, what stored runs left on this machine, and root file systems that no image has any more.",
-)
-@click.option("--cache", "copies", is_flag=True, help="Remove local copies of prepared data.")
+@takes(chosen=Kinds, storage=StoreOptions)
 @click.option("--dry-run", "dry", is_flag=True, help="Only show what would be removed.")
-@takes(storage=StoreOptions)
 @takes_json
-def command(
-    raw: bool,
-    edition: Any,
-    old: bool,
-    orphans: bool,
-    copies: bool,
-    dry: bool,
-    storage: StoreOptions,
-) -> int:
+def command(chosen: Kinds, storage: StoreOptions, dry: bool) -> int:
     """Remove data that is no longer needed, and print how much space is freed.
 
     Only the chosen kinds of data are removed, and nothing that a process is using.
     """
-    if not (raw or edition or old or orphans or copies):
-        raise click.UsageError("choose what to remove: --raw, --edition, --old-datasets, --orphans, --cache")
+    if not chosen:
+        raise click.UsageError(
+            "choose what to remove: --raw, --edition, --old-datasets, --variants, --orphans, --cache"
+        )
     from common.settings import get_settings
     from storage.cache import Cache
     from storage.upkeep import gc
 
     store, settings = storage.open(), get_settings()
-    contents = gc.everything(store) if raw or edition or old or orphans else []
+    contents = [] if chosen == Kinds(copies=True) else gc.everything(store)
     steps: list[Iterable[DiskUsage]] = []
-    if old:
-        steps.append(gc.old_datasets(store, contents, edition, dry))
-    elif edition:
-        steps.append(gc.edition_datasets(store, contents, edition, dry))
-    if raw:
+    if chosen.old:
+        steps.append(gc.old_datasets(store, contents, chosen.edition, dry))
+    if chosen.variants:
+        steps.append(gc.variants(store, contents, chosen.edition, dry))
+    if chosen.edition and not (chosen.old or chosen.variants):
+        steps.append(gc.edition_datasets(store, contents, chosen.edition, dry))
+    if chosen.raw:
         steps.append(gc.raw_archives(store, contents, dry))
-    if orphans:
-        steps += [gc.orphans(store, contents, dry), _folders_of_runs(store, dry), _roots(settings.scratch, dry)]
-    if copies:
+    if chosen.orphans:
+        steps += [gc.orphans(store, contents, dry), _folders_of_runs(store, dry)]
+        steps += [_sandboxes(settings.scratch, dry), _roots(settings.scratch, dry)]
+    if chosen.copies:
         cache = Cache(settings.scratch / "cache", settings.cache_limit)
         steps.append(gc.local_copies(cache, settings.scratch, dry))
     freed_bytes = 0
@@ -105,3 +133,18 @@ def _roots(scratch: Path, dry: bool) -> Iterator[DiskUsage]:
 
     for entry in remove_unused(scratch, dry=dry):
         yield DiskUsage("roots", entry.digest[:12], entry.digest, entry.bytes, 0, "in use" if entry.in_use else "old")
+
+
+def _sandboxes(scratch: Path, dry: bool) -> Iterator[DiskUsage]:
+    """End the sandboxes of episodes whose server was killed, and remove their folders."""
+    from common.locks import locked
+    from competitions.preparing.archives.listing import sizes_on_disk
+    from storage.upkeep.space import DiskUsage
+    from training.sandboxes import collect
+
+    top = scratch / "episodes"
+    if top.is_dir():
+        with locked(top / "lock", wait=True):
+            for folder in collect(top, dry):
+                sizes = list(sizes_on_disk(str(folder)))
+                yield DiskUsage("scratch", folder.name, str(folder), sum(sizes), len(sizes))

@@ -13,6 +13,7 @@ from typing import Any, cast
 from common.causes import cause_of
 from competitions.editions import EDITIONS, Edition
 from competitions.preparing.archives.listing import sizes_on_disk
+from competitions.variant import VariantName
 from storage.cache import Cache
 from storage.dataset import Dataset
 from storage.datasets.current import sharing
@@ -68,6 +69,15 @@ def old_datasets(store: Store, items: Iterable[DiskUsage], edition: Edition | No
     for item in items:
         if item.dataset is not None and item.state == "old" and edition in (None, item.dataset.edition):
             yield from _dataset(store, item, ("old",), dry)
+
+
+def variants(store: Store, items: Iterable[DiskUsage], edition: Edition | None, dry: bool) -> Iterator[DiskUsage]:
+    """Like `edition_datasets`, for the datasets of small variants, of an edition or of all."""
+    for item in items:
+        if item.dataset is None or VariantName.of(item.dataset.competition_id) is None:
+            continue
+        if edition in (None, item.dataset.edition):
+            yield from _dataset(store, item, ("complete", "old", "incomplete"), dry)
 
 
 def orphans(store: Store, items: Iterable[DiskUsage], dry: bool) -> Iterator[DiskUsage]:

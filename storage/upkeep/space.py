@@ -16,7 +16,18 @@ from storage.datasets.current import all_datasets, competitions_of, read_current
 from storage.store import Store
 
 Kind = Literal[
-    "raw", "prepared", "runs", "tables", "reports", "locks", "live", "checkpoints", "cache", "scratch", "roots"
+    "raw",
+    "prepared",
+    "runs",
+    "episodes",
+    "tables",
+    "reports",
+    "locks",
+    "live",
+    "checkpoints",
+    "cache",
+    "scratch",
+    "roots",
 ]
 State = Literal["", "complete", "old", "incomplete", "in use"]
 """Of a dataset: current and complete, complete but no longer current, or incomplete. Of a local copy: in use."""
@@ -42,8 +53,10 @@ def usage_of_store(store: Store) -> Iterator[DiskUsage]:
         yield _listed(store, "raw", folder, f"raw/{folder}")
     for edition, competition_id in competitions_of(store):
         yield from usage_of_datasets(store, edition, competition_id)
-    for folder in store.folder_names("runs"):
-        yield _listed(store, "runs", folder, f"runs/{folder}")
+    groups: tuple[Kind, ...] = ("runs", "episodes")
+    for kind in groups:
+        for folder in store.folder_names(kind):
+            yield _listed(store, kind, folder, f"{kind}/{folder}")
     kinds: tuple[Kind, ...] = ("tables", "reports", "locks", "live", "checkpoints")
     for kind in kinds:
         usage = _listed(store, kind, "", kind)
@@ -52,13 +65,13 @@ def usage_of_store(store: Store) -> Iterator[DiskUsage]:
 
 
 def usage_of_machine(scratch: Path, cache: Cache) -> Iterator[DiskUsage]:
-    """Yield local copies of prepared data, and folders of agents' runs on the scratch disk."""
+    """Yield local copies of prepared data, and folders of agents' runs and of episodes on the scratch disk."""
     for entry in cache.entries():
         state: State = "in use" if entry.in_use else "complete" if entry.complete else "incomplete"
         yield DiskUsage("cache", entry.label, entry.digest, entry.bytes, 0, state)
-    runs = scratch / "runs"
-    for folder in sorted(runs.iterdir()) if runs.is_dir() else ():
-        yield DiskUsage("scratch", folder.name, str(folder), *_total(sizes_on_disk(str(folder))))
+    for top in (scratch / "runs", scratch / "episodes"):
+        for folder in sorted(path for path in top.iterdir() if path.is_dir()) if top.is_dir() else ():
+            yield DiskUsage("scratch", folder.name, str(folder), *_total(sizes_on_disk(str(folder))))
 
 
 def usage_of_datasets(store: Store, edition: Edition, competition_id: str) -> Iterator[DiskUsage]:

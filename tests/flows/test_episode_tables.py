@@ -1,4 +1,4 @@
-"""`mlebench ls --episodes`: the episodes in a store, and how their rewards develop."""
+"""What commands do with episodes: list them and how their rewards develop, show one, write a report, remove them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from flows.cli import main
-from storage.tables import write_table
+from storage.tables import read_table, write_table
 from tests.stores import Store
 
 ROOT = Path(__file__).parents[2]
@@ -58,12 +58,14 @@ def test_episodes_are_listed_in_the_order_of_time(store: Store, capfd: pytest.Ca
     assert lines[3].split()[4:6] == ["submitted", "0.020"]
 
 
-def test_mean_rewards_are_those_of_ten_episodes_each(store: Store, capfd: pytest.CaptureFixture[str]) -> None:
+def test_mean_rewards_are_those_of_batches(store: Store, capfd: pytest.CaptureFixture[str]) -> None:
     lines = listed(store, capfd, "grown")
-    assert [line.split() for line in lines[-4:]] == [
+    assert [line.split() for line in lines[-6:]] == [
         ["EPISODES", "MEAN", "REWARD", "VALID"],
-        ["1-10", "0.055", "100%"],
-        ["11-20", "0.155", "100%"],
+        ["1-5", "0.030", "100%"],
+        ["6-10", "0.080", "100%"],
+        ["11-15", "0.130", "100%"],
+        ["16-20", "0.180", "100%"],
         ["21-24", "0.225", "100%"],
     ]
     assert len(listed(store, capfd, "one")) == 2
@@ -93,3 +95,62 @@ def test_prefect_is_not_needed(store: Store) -> None:
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
     assert (ended.returncode, ended.stderr) == (0, "")
     assert "e001" in ended.stdout
+
+
+def test_the_report_has_the_curve_and_leads_to_the_trajectories(
+    store: Store, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "new" / "curve.html"
+    assert listed(store, capfd, "grown", "--report", str(page))[-1] == str(page)
+    text = page.read_text()
+    assert "24 episodes of 25 have a reward" in text
+    assert text.count("<polyline") == 1
+    assert (store.local("episodes", "grown", "e001.json").absolute().as_uri()) in text
+    listed(store, capfd, "one", "--report", str(page))
+    assert "too few episodes for a curve" in page.read_text()
+    assert main(["ls", "--report", str(page), "--store", store.root]) == 2
+    assert main(["ls", "--episodes", "one", "--report", "/proc/curve.html", "--store", store.root]) == 1
+    assert "name another file with --report" in capfd.readouterr().err
+
+
+def test_an_episode_is_shown_with_its_actions(store: Store, capfd: pytest.CaptureFixture[str]) -> None:
+    call = {"function_name": "run", "arguments": {"command": "ls\x1b[2J\nls"}}
+    steps = [
+        {"step_id": 1},
+        {"step_id": 2, "tool_calls": [call], "observation": {"results": [{"content": "It ended."}]}},
+    ]
+    store.write_json(store.url("episodes", "grown", "e002.json"), {"steps": steps})
+    assert main(["show", "grown/e002", "--store", store.root]) == 0
+    out = capfd.readouterr().out
+    assert "reward              0.02\n" in out
+    assert "\x1b" not in out
+    assert out.splitlines()[-3].split()[:3] == ["1", "run", "ls"]
+    assert main(["show", "grown/e002", "--json", "--store", store.root]) == 0
+    assert json.loads(capfd.readouterr().out)["trajectory"] == {"steps": steps}
+    assert main(["show", "grown/e0002", "--store", store.root]) == 1
+    assert "Did you mean" in capfd.readouterr().err
+    assert main(["show", "unknown/e0002", "--store", store.root]) == 2
+
+
+def test_episodes_are_counted_and_removed_by_their_name(
+    store: Store, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    other = Store(str(tmp_path / "store"))
+    for name in ("a", "b"):
+        write_table(other, "episodes", name, [row(1)])
+        other.write_json(other.url("episodes", name, "e001.json"), {})
+    where = ["--store", other.root]
+    assert main(["ls", *where]) == 1
+    assert "mlebench ls --episodes" in capfd.readouterr().err
+    other.write_json(other.url("runs", "a", "digits", "0", "run.json"), {})
+    assert main(["du", "--json", *where]) == 0
+    found = [json.loads(line) for line in capfd.readouterr().out.splitlines()]
+    assert [(each["name"], each["files"]) for each in found if each["kind"] == "episodes"] == [("a", 1), ("b", 1)]
+    assert main(["rm", "a", "-y", *where]) == 0  # the run group
+    assert len(read_table(other, "episodes")) == 2
+    assert main(["rm", "--episodes", "a", "-y", *where]) == 0
+    assert list(read_table(other, "episodes")["run_group"]) == ["b"]
+    assert other.folder_names("episodes") == ["b"]
+    capfd.readouterr()
+    assert main(["rm", "--episodes", "a", "-y", *where]) == 1
+    assert "no episodes of 'a'" in capfd.readouterr().err

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
+from common.settings import get_settings
 from flows.cli import main
 from storage.dataset import Dataset
 from storage.datasets.current import find, read_marker
 from storage.store import Store
 from storage.tables import read_table
+from tests.stores import put_dataset
 
 VARIANT = "digits--rows40-seed1"
 
@@ -51,6 +54,35 @@ def test_a_variant_is_prepared_run_and_graded_under_its_own_name(
     assert "2 of 2 runs verified (" in capfd.readouterr().out
     assert main(["gc", "--edition", "v1", *where]) == 0
     assert find(store, Dataset("v1", VARIANT)) is None
+
+
+def test_a_variant_and_its_competition_are_prepared_by_one_command(
+    store: Store, capfd: pytest.CaptureFixture[str]
+) -> None:
+    where = ["--store", store.root]
+    both = ["-c", VARIANT, "-c", "digits", *where]
+    assert main(["run", *both, "--agent", "dummy", "--dry-run"]) == 0
+    assert f"{VARIANT}: to be derived from digits\n" in capfd.readouterr().out
+    assert main(["prepare", *both]) == 0
+    for name in ("digits", VARIANT):
+        assert find(store, Dataset("v1", name)) is not None
+    capfd.readouterr()
+    assert main(["gc", "--variants", *where]) == 0
+    assert capfd.readouterr().out.startswith(f"removed prepared v1 {VARIANT} complete, ")
+    assert find(store, Dataset("v1", VARIANT)) is None
+    assert find(store, Dataset("v1", "digits")) is not None
+    assert main(["prepare", *both]) == 0
+
+
+def test_a_variant_whose_competition_fails_says_so(
+    store: Store, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "spaceship-titanic.zip").write_bytes(b"no archive")
+    variant = "spaceship-titanic--rows40-seed0"
+    options = ["--raw-dir", str(tmp_path), "--skip-verification", "--store", store.root]
+    assert main(["prepare", "-c", variant, "-c", "spaceship-titanic", *options]) == 1
+    out = "".join(capfd.readouterr())
+    assert f"{variant} is made of the prepared dataset of spaceship-titanic" in out or "is made of the prepared" in out
 
 
 def test_what_a_dry_run_says_of_variants(store: Store, capfd: pytest.CaptureFixture[str]) -> None:
@@ -109,6 +141,22 @@ def test_a_variant_without_its_competition_names_the_command(store: Store, capfd
 @pytest.mark.parametrize("rows", ["9", "-1", "many"])
 def test_too_few_rows_are_a_wrong_use(rows: str, store: Store) -> None:
     assert main(["prepare", "-c", "digits", "--rows", rows, "--store", store.root]) == 2
+
+
+def test_variants_of_prepared_datasets_are_checked(
+    store: Store, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("digits", "diabetes"):
+        put_dataset(store, name)
+    monkeypatch.setenv("MLEBENCH_STORE", store.root)
+    monkeypatch.setattr("flows.commands.check._raw_of", None)  # no download is prepared
+    get_settings.cache_clear()
+    try:
+        assert main(["check", "digits", "diabetes", "--variants"]) == 0
+    finally:
+        monkeypatch.undo()
+        get_settings.cache_clear()
+    assert "2 of 2 competitions passed" in capfd.readouterr().out
 
 
 def test_a_variant_is_checked(capfd: pytest.CaptureFixture[str]) -> None:
