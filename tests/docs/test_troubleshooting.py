@@ -12,7 +12,7 @@ import pytest
 from tests.docs.blocks import ROOT
 
 DOCUMENT = ROOT / "docs" / "troubleshooting.md"
-PACKAGES = ("common", "competitions", "grading", "storage", "sandbox", "tasks", "flows")
+PACKAGES = ("common", "competitions", "grading", "storage", "sandbox", "tasks", "flows", "training")
 GAP = "..."
 
 

@@ -14,7 +14,7 @@ from competitions import registry
 from grading.medals import Thresholds, dense_reward
 from grading.workers import GradingPool
 from storage.tables import read_table
-from tests.readers import OPENENV
+from tests.readers import OPENENV, ROOT
 from tests.stores import Store
 from tests.training.conftest import COMPETITION
 from tests.training.served import served
@@ -77,6 +77,28 @@ print(json.dumps(sum(each is True for each in results)))
 """
 
 
+TRL = """\
+import inspect, json, re, sys
+code = next(block for block in re.findall(r"```python\\n(.*?)```", open(sys.argv[3]).read(), re.DOTALL)
+            if "class Competition" in block)
+names = {}
+exec(re.sub('URL = ".*"', f"URL = {sys.argv[1]!r}", code), names)
+rewards = []
+environment = names["Competition"]()
+for submits in (True, False):
+    told = [environment.reset(competition=sys.argv[2], prompt="ignored")]
+    told.append(environment.run("cp $SAMPLE_SUBMISSION submission/submission.csv; echo copied"))
+    if submits:
+        told.append(environment.submit())
+    rewards.append(environment.get_reward())
+try:
+    environment.run("true")
+except ValueError as error:
+    told.append(str(error))
+print(json.dumps({"rewards": rewards, "told": told}))
+"""
+
+
 def client(script: str, *arguments: object) -> Any:
     """What a script of a client prints, run in its own environment."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV"))}
@@ -104,6 +126,17 @@ def test_a_scripted_policy_is_trained_with_rewards_that_a_second_computation_con
     assert len(set(rewards)) > 1
     assert trained["state"]["done"]
     assert read_table(store, "episodes", ["openenv"]).reward.tolist() == rewards
+
+
+def test_the_environment_for_trl_plays_an_episode(store: Store, tmp_path: Path) -> None:
+    with served(store, tmp_path, "-c", COMPETITION, "--name", "trl") as server:
+        played = client(TRL, server.url, COMPETITION, ROOT / "docs" / "training.md")
+    assert len(set(played["rewards"])) == 1
+    assert played["rewards"] == read_table(store, "episodes", ["trl"]).reward.tolist()
+    begun, ran, ended = played["told"]
+    assert "submission/submission.csv" in begun
+    assert "copied" in ran
+    assert ended == "the episode has ended"
 
 
 @pytest.mark.slow
