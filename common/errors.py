@@ -39,6 +39,7 @@ it separately. For the other errors, `kind` says what a caller can do about them
         TooFewUnits                       competitions.variants.units
         Underivable                       competitions.variants.units
         DivisionFailed                    tasks.wiring.feedback
+        HandedOver                        tasks.wiring.job
         PartlyFailed                      flows.watching.outcome
 
 These are caught in the package that raises them, and do not reach a user:

@@ -36,6 +36,7 @@ from common.texts import read_text, typed_wrong
 PREFIX = "MLEBENCH_"
 OTHER_VARIABLES = {
     "MLEBENCH_STARTED_BY": "the process that has started a temporary Prefect server, set by the command line",
+    "MLEBENCH_JOB_FILE": "when the job of a worker leaves, set by `mlebench worker` and by runs in a Slurm job",
     "MLEBENCH_PYTHON": "the interpreter of an agent's environment, set by the sandbox",
     "MLEBENCH_RESUMED": "tells an agent that its run continues, set by the sandbox",
     "MLEBENCH_DATABASE_URL": "the database of the Prefect server that deployments/up.py starts",

@@ -7,27 +7,28 @@ service and its gateway to language models, so that a failure of these affects n
 
 from __future__ import annotations
 
-import logging
-import os
 from typing import Any, NoReturn
-from uuid import UUID
 
-from prefect import flow, get_client, runtime, states, task
+from prefect import flow, get_client, runtime, task
 from prefect.client.schemas.objects import FlowRun, State
 from prefect.exceptions import TerminationSignal
 from prefect.flows import Flow
+from prefect.states import Cancelled as CancelledState
 
+from common import slurm
 from common.errors import Cancelled, UserError
 from common.settings import get_settings
 from flows.fleet.cancellation import watch_cancellation
+from flows.fleet.returning import end_as, give_back
 from flows.watching.attempts import watched
 from flows.watching.naming import agent_name
-from tasks.agent_run import cancel_run, end_agent
+from tasks.agent_run import cancel_run, end_agent, remove_agent
 from tasks.steps import agent_run, grade
 from tasks.wiring.attempts import run_key
 from tasks.wiring.backends import leave_all
 from tasks.wiring.context import RunContext
 from tasks.wiring.grades import grade_request
+from tasks.wiring.job import HandedOver
 from tasks.wiring.prefect_server import shown, wait_for_server
 from tasks.wiring.process import apply_settings
 from tasks.wiring.requests import Attempt
@@ -59,7 +60,8 @@ def attempt(attempt: Attempt) -> str:
     """Make one attempt: run the agent on one competition with one seed, and grade what it leaves.
 
     If its process is ended, the agent goes on, and the next flow run of this attempt on this host finds it. If the flow
-    run is cancelled, the agent is ended, and what it has handed in is kept.
+    run is cancelled, the agent is ended, and what it has handed in is kept. If the job of its worker is about to end,
+    the agent is ended, and another host goes on with the flow run.
 
     Args:
         attempt: The run group, the competition and the seed.
@@ -73,10 +75,15 @@ def attempt(attempt: Attempt) -> str:
             return _make(attempt)
         except Cancelled:
             _end_cancelled()
+        except HandedOver as error:
+            give_back(str(error))
         except TerminationSignal:
             watcher.stop()  # storing what the agent left may take a while
             if not _cancelled():
                 leave_all()
+                if slurm.job():  # which is being ended with all its processes, the agent's, too
+                    remove_agent(attempt)
+                    give_back("Its Slurm job was ended.")
                 raise
             end_agent(attempt)
             if watcher.has_ended_process:
@@ -115,12 +122,7 @@ def _cancelled() -> bool:
 
 
 def _end_cancelled() -> NoReturn:
-    """End this process as cancelled. Its worker may be gone, and Prefect would record a crash or a failure."""
-    with get_client(sync_client=True) as client:
-        cancelled: State[Any] = states.Cancelled(message="Its agent was ended.")
-        client.set_flow_run_state(UUID(runtime.flow_run.id), cancelled, force=True)
-    logging.shutdown()
-    os._exit(0)  # a worker would take another code for a crash
+    end_as(CancelledState(message="Its agent was ended."))  # its worker may be gone
 
 
 def _tag_host() -> None:

@@ -12,7 +12,7 @@ if __name__ == "__main__":
 
 from contextlib import AbstractContextManager
 
-from prefect import flow
+from prefect import flow, runtime
 from prefect.settings import PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settings
 
 from flows.credentials import require_agent_credentials
@@ -20,6 +20,7 @@ from flows.evaluate import add_all, evaluate, finish_runs
 from flows.fleet.cancellation import cancellable, confirm
 from flows.fleet.pool import PoolAttempts
 from flows.fleet.queues import Priority
+from flows.fleet.returning import give_back
 from flows.prepare import prepare, prepare_each
 from flows.preparing import Preparing
 from flows.watching.event_log import logging_events
@@ -28,6 +29,7 @@ from flows.watching.outcome import Outcome, PartlyFailed, require_finished, show
 from tasks.wiring.attempts import note_plan
 from tasks.wiring.cancelling import RunSelection, forget_cancelling
 from tasks.wiring.context import RunContext
+from tasks.wiring.job import HandedOver
 from tasks.wiring.prefect_server import wait_for_server
 from tasks.wiring.requests import RunRequest
 
@@ -65,12 +67,17 @@ def full_benchmark(
     forget_cancelling(request)
     note_plan(context.store, request, competition_ids)
     preparing = Preparing(competition_ids, request.store, request.edition, raw_dir, keep_raw, skip_verification)
-    with logging_events():
-        outcomes = (
-            _one_after_the_other(preparing, request)
-            if pool is None
-            else _as_prepared(preparing, context, PoolAttempts(pool, context, priority))
-        )
+    try:
+        with logging_events():
+            outcomes = (
+                _one_after_the_other(preparing, request)
+                if pool is None
+                else _as_prepared(preparing, context, PoolAttempts(pool, context, priority))
+            )
+    except HandedOver as error:
+        if runtime.deployment.id is None:
+            raise
+        give_back(str(error))
     return require_finished(outcomes)
 
 

@@ -7,6 +7,7 @@ import os
 import uuid
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from common import progress
@@ -24,9 +25,10 @@ from storage.datasets.current import require
 from storage.lease import lease, run_lease
 from storage.runs.checkpoints import Checkpoints
 from storage.runs.live import uploaded
-from storage.runs.tries import MAX_TRIES, Tries
+from storage.runs.tries import HANDED_OVER, MAX_TRIES, Tries
 from storage.store import Store
 from storage.uses import Continuing
+from tasks.wiring import job
 from tasks.wiring.attempts import (
     attempt_folder,
     finished_run,
@@ -35,7 +37,7 @@ from tasks.wiring.attempts import (
     require_replaceable,
 )
 from tasks.wiring.backends import backend, termination_reason
-from tasks.wiring.cancelling import RunSelection, require_not_cancelled, store_cancelled
+from tasks.wiring.cancelling import RunSelection, is_cancelled, require_not_cancelled, store_cancelled
 from tasks.wiring.context import RunContext, open_store
 from tasks.wiring.feedback import note, public_part, texts
 from tasks.wiring.host import TRY_LABEL, allocated, slot_with_data
@@ -60,6 +62,7 @@ def run_agent(attempt: Attempt) -> str:
     Raises:
         LeaseLost: another process took over the run, because this one was stopped or could not reach the store.
         Cancelled: somebody has cancelled the run.
+        HandedOver: the job of this process ends before the run can.
         UserError: the group has the run already, made under other conditions, and is not to be overwritten.
     """
     context = RunContext.of(attempt.request)
@@ -114,6 +117,11 @@ def cancel_run(attempt: Attempt) -> None:
     workdir = work_folder(attempt, open_store(request.store))
     if Layout(workdir).task.exists():
         backends.load(request.isolation.backend).request_stop(workdir, attended=False)
+
+
+def remove_agent(attempt: Attempt) -> None:
+    """End the agent of an attempt on this machine, and remove its files. Another process is to make the attempt."""
+    backends.load(attempt.request.isolation.backend).remove(work_folder(attempt, open_store(attempt.request.store)))
 
 
 def _lease_name(attempt: Attempt) -> str:
@@ -224,18 +232,26 @@ def _run(run: ActiveRun) -> RunResult:
     try:
         # A host that has lost its lease, because it was cut off, stops its agent: another host may have started one.
         log = uploaded(run.folder, handle.log, number)
-        checkpoints = checkpoints_of(run, handle)
-        with run.held.ending(lambda: run.runner.stop(handle)), log, checkpoints:
+        with (
+            run.held.ending(lambda: run.runner.stop(handle)),
+            log,
+            checkpoints_of(run, handle) as checkpoint,
+            job.handing_over(partial(_hand_over, run, handle, checkpoint)) as handed_over,
+        ):
             result = run.runner.wait(handle, on_log=lambda line: progress.report(row, "running", line.strip()[:100]))
     except RunLost as error:
         run.held.require_held()
-        lost = tries.lose_last(str(error))
-        if number < MAX_TRIES:
+        lost = [each for each in tries.lose_last(str(error)) if each.lost != HANDED_OVER]
+        if len(lost) < MAX_TRIES:
             raise
         result = lost_result(run.spec, lost)
     if run.held.lost:
         run.runner.discard(handle)
         run.held.require_held()
+    if result.status == "cancelled" and handed_over.is_set() and not is_cancelled(run.attempt):
+        tries.lose_last(HANDED_OVER)
+        run.runner.discard(handle)
+        raise job.HandedOver("handed over because its job ends: run the group again in another job")
     if result.status == "cancelled":
         tries.drop_last()
         run.checkpoints.remove()
@@ -244,6 +260,11 @@ def _run(run: ActiveRun) -> RunResult:
     if result.status == "lost":
         raise BackendError(f"run {run.spec.run_id} was {result.message}")
     return result
+
+
+def _hand_over(run: ActiveRun, handle: RunHandle, checkpoint: Callable[[], object]) -> None:
+    checkpoint()
+    run.runner.stop(handle)
 
 
 def _end(run: ActiveRun) -> RunResult:
@@ -265,6 +286,7 @@ def _start(run: ActiveRun) -> tuple[RunHandle, int]:
     if runner.find(spec) != "new":
         return runner.start(spec), run.number()
     require_not_cancelled(attempt)
+    job.require_time(context.least_seconds)
     note_overwriting(context, attempt)
     # Before the start, so that the store knows of every agent that runs.
     resumed = run.resumed

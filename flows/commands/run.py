@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from common import slurm
 from common.units import counted, elapsed
 from competitions.editions import Edition
 from flows.commands.answers import answer, say, takes_json
@@ -196,6 +197,7 @@ def _run(benchmark: Benchmark, direct: bool) -> int:
     from flows.commands.results import show_results
     from flows.commands.session import run_flow
     from flows.commands.stopping import INTERRUPTED
+    from tasks.wiring import job
 
     def flow() -> Any:
         from flows.full_benchmark import full_benchmark
@@ -206,6 +208,8 @@ def _run(benchmark: Benchmark, direct: bool) -> int:
             register(benchmark.pool)
         return full_benchmark(**benchmark.parameters())
 
+    if slurm.job() is not None:
+        job.begin(slurm.seconds_left())
     started = time.monotonic()
     context, in_pool = benchmark.context, benchmark.pool is not None
     group = context.request.run_group

@@ -24,6 +24,7 @@ from flows.watching.naming import agent_name
 from flows.watching.outcome import Outcome
 from sandbox.host.placement import unplaceable
 from storage.keys import content_key
+from tasks.wiring import job
 from tasks.wiring.attempts import finished_run
 from tasks.wiring.context import RunContext
 from tasks.wiring.grades import finished_grade, grade_request
@@ -87,8 +88,14 @@ class PoolAttempts:
     def poll(self) -> None:
         """Report what the flow runs do, and take the outcomes of those that have ended. Does nothing if called often.
 
-        An attempt whose flow run has crashed is submitted again. Raises `Cancelled` if the group was cancelled.
+        An attempt whose flow run has crashed is submitted again.
+
+        Raises:
+            Cancelled: the group was cancelled.
+            HandedOver: the job of this process is about to end.
         """
+        if job.is_leaving():
+            raise job.HandedOver("the job of this process ends: run the group again to watch it")
         now = time.monotonic()
         if now - self._polled_at < POLL_SECONDS:
             return

@@ -65,5 +65,9 @@ def agent_at(tags: Iterable[str]) -> str | None:
 def tags_again(run: FlowRun) -> list[str]:
     """The tags of the flow run that follows a crashed one. One names the host on which its agent may still run."""
     host = host_of(run)
-    tags = [tag for tag in run.tags if not tag.startswith(("host:", _AGENT_AT_TAG))]
-    return [*tags, *([f"{_AGENT_AT_TAG}{host}"] if host else [])]
+    return [*tags_of_no_host(run.tags), *([f"{_AGENT_AT_TAG}{host}"] if host else [])]
+
+
+def tags_of_no_host(tags: Iterable[str]) -> list[str]:
+    """The tags of a flow run without those that name a host."""
+    return [tag for tag in tags if not tag.startswith(("host:", _AGENT_AT_TAG))]

@@ -6,6 +6,7 @@ import contextlib
 import os
 import signal
 import threading
+from collections.abc import Callable
 from types import FrameType
 from typing import NoReturn
 
@@ -15,7 +16,7 @@ _INTERRUPTED = 130
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-def stop_on_signals(name: str) -> None:
+def stop_on_signals(name: str, leave: Callable[[], None] | None = None) -> None:
     """End this process at the first signal: it has `END_SECONDS` to end by itself. A second signal ends it at once.
 
     Without that, it would wait for a server that is away as long as it does while it works. The agents go on in both
@@ -23,19 +24,23 @@ def stop_on_signals(name: str) -> None:
 
     Args:
         name: name of the worker, for messages.
+        leave: called at the first SIGTERM instead: what the worker has started will not outlive it.
     """
     received: list[int] = []
 
-    def leave(why: str, code: int) -> NoReturn:
+    def end(why: str, code: int) -> NoReturn:
         _tell(f"Worker {name} {why}. Agents in progress go on.")
         os._exit(code)
 
     def stop(number: int, _frame: FrameType | None) -> None:
         received.append(number)
         if len(received) > 1:
-            leave("stopped at once", _INTERRUPTED)
+            end("stopped at once", _INTERRUPTED)
         _tell(f"Worker {name} stops: {signal.Signals(number).name}. A second signal ends it at once.")
-        late = threading.Timer(END_SECONDS, leave, ("stopped without an answer of the Prefect server", 0))
+        if leave is not None and number == signal.SIGTERM:
+            leave()
+            return
+        late = threading.Timer(END_SECONDS, end, ("stopped without an answer of the Prefect server", 0))
         late.daemon = True
         late.start()
         raise KeyboardInterrupt

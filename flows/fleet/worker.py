@@ -17,6 +17,7 @@ import anyio
 from prefect import get_client
 from prefect.workers.process import ProcessWorker
 
+from common import slurm
 from flows.fleet import resubmission
 from flows.fleet.choice import Candidate, chosen
 from flows.fleet.hosts import Advertisement, online
@@ -25,6 +26,7 @@ from flows.fleet.queues import FLOWS, PRIORITIES, queue_name, rank_of
 from flows.fleet.runs import agent_at
 from flows.fleet.stopping import stop_on_signals
 from sandbox.host import placement
+from tasks.wiring import job
 from tasks.wiring.context import RunContext
 from tasks.wiring.host import end_superseded, free_slots, need_of, run_name_of, runs_here, this_host
 from tasks.wiring.requests import Attempt
@@ -37,6 +39,8 @@ WATCHERS = 2
 """Flow runs that hand out and watch attempts on one host at the same time. They wait most of the time."""
 TEND_SECONDS = 30.0
 """Interval between two searches for agents that nobody needs and for flow runs that have crashed."""
+LEAVING_SECONDS = 0.5
+"""Interval between two looks whether the job of this process is about to end."""
 PAGE = 200
 """Number of flow runs in one answer of the server, at most."""
 HOSTS_SECONDS = 15.0
@@ -55,7 +59,22 @@ class Host:
     backends: frozenset[str] = frozenset({"process", "docker"})
 
 
-class HostWorker(ProcessWorker):
+class FlowsWorker(ProcessWorker):
+    """Takes the flow runs that hand out and watch attempts, until the job of this process is about to end."""
+
+    @classmethod
+    def __dispatch_key__(cls) -> str:
+        return "mlebench-flows"
+
+    def is_busy(self) -> bool:
+        """Whether a flow run that it has taken is in progress."""
+        return self._limiter is not None and self._limiter.borrowed_tokens > 0
+
+    async def _get_scheduled_flow_runs(self) -> list[WorkerFlowRunResponse]:
+        return [] if job.is_leaving() else await super()._get_scheduled_flow_runs()
+
+
+class HostWorker(FlowsWorker):
     """Takes the attempts that its host can make, and of these first those whose agents it has."""
 
     @classmethod
@@ -155,25 +174,37 @@ def _candidate(run: Any) -> Candidate:
 
 
 def serve(host: Host, healthcheck: bool, say: Callable[[str], None]) -> None:
-    """Take attempts from the queues of the host's labels until a signal ends this process."""
-    stop_on_signals(host.name)
+    """Take attempts from the queues of the host's labels until a signal or the end of the job ends this process."""
+    stop_on_signals(host.name, job.leave if slurm.job() else None)
     threading.Thread(target=_tend, args=(host, say), name="tend", daemon=True).start()
     anyio.run(_serve, host, healthcheck, say)
 
 
 async def _serve(host: Host, healthcheck: bool, say: Callable[[str], None]) -> None:
     # This is a separate worker: a flow that waits for its attempts must not take the slot that they need.
-    flows = ProcessWorker(
+    flows = FlowsWorker(
         name=f"{host.name}-{FLOWS}",
         work_pool_name=host.pool,
         work_queues=[FLOWS],
         limit=WATCHERS,
         create_pool_if_not_found=False,
     )
+    attempts = HostWorker(host)
     async with anyio.create_task_group() as both:
         both.start_soon(flows.start, False, False, lambda _text: None)
         both.start_soon(_announce, host.name)
-        await HostWorker(host).start(with_healthcheck=healthcheck, printer=say)
+        both.start_soon(partial(attempts.start, with_healthcheck=healthcheck, printer=say))
+        await _until_left([attempts, flows], say)
+        both.cancel_scope.cancel()
+
+
+async def _until_left(workers: Sequence[FlowsWorker], say: Callable[[str], None]) -> None:
+    """Wait until the job of this process is about to end, and its flow runs have ended or were given back."""
+    while not job.is_leaving():
+        await anyio.sleep(LEAVING_SECONDS)
+    say(f"Worker {workers[0].name!r} leaves: its job ends. It gives back what has not ended.")
+    while any(worker.is_busy() for worker in workers):
+        await anyio.sleep(LEAVING_SECONDS)
 
 
 async def _announce(host: str) -> None:

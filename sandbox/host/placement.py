@@ -1,11 +1,12 @@
-"""Find the hosts that can take a run. These are pure functions over what the hosts advertise."""
+"""Find the hosts that can take a run. These are functions of what the hosts advertise, and of the time."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from common.units import size
+from common.units import duration, size
 
 
 @dataclass(frozen=True)
@@ -16,6 +17,8 @@ class Need:
     gpus: int = 0
     cpus: int | None = None
     memory_bytes: int | None = None
+    seconds: float = 0.0
+    """The time that it needs on its host."""
     labels: frozenset[str] = frozenset()
     """Labels that the operator wants the host to have, such as ``big``."""
 
@@ -32,6 +35,8 @@ class Host:
     memory_bytes: int = 0
     labels: frozenset[str] = frozenset()
     backends: frozenset[str] = frozenset({"process", "docker"})
+    leaves_at: float | None = None
+    """Unix time at which its batch job leaves, if it has one that ends."""
 
 
 def lacks(host: Host, need: Need) -> list[str]:
@@ -49,6 +54,8 @@ def lacks(host: Host, need: Need) -> list[str]:
         missing.append(f"{need.cpus} cores (it has {host.cpus})")
     if (need.memory_bytes or 0) > host.memory_bytes:
         missing.append(f"{size(need.memory_bytes or 0)} of memory (it has {size(host.memory_bytes)})")
+    if host.leaves_at is not None and need.seconds > (left := max(host.leaves_at - time.time(), 0.0)):
+        missing.append(f"{duration(need.seconds)} (its job leaves in {duration(round(left))})")
     missing += [f"the label {label}" for label in sorted(need.labels - host.labels)]
     if need.backend not in host.backends:
         missing.append(f"the {need.backend} backend")

@@ -17,6 +17,8 @@ from storage.store import Store
 FILE = "tries.jsonl"
 MAX_TRIES = 3
 """A run that was lost so often without an end may be what ends its machine."""
+HANDED_OVER = "handed over: its job was about to end"
+"""Why a try ended that its host has ended in time for another one. It does not count for `MAX_TRIES`."""
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
+from common import slurm
 from common.settings import Settings, get_settings
 from competitions import registry
 from sandbox.agent_registry import load_agent
@@ -60,6 +61,23 @@ class RunContext:
         cap = caps(self.settings).override(time_limit_seconds=own_time)
         limits = self.agent.limits.override(time_limit_seconds=own_time)
         return limits.capped(cap).capped(self._caps_of_request(cap))
+
+    @property
+    def checkpoint_seconds(self) -> float:
+        """Seconds between two checkpoints of a run; 0 if there are to be none."""
+        if self.agent.resume is None:
+            return 0.0
+        for seconds in (self.request.checkpoint_every, self.settings.checkpoint_every):
+            if seconds is not None:
+                return seconds
+        return self.agent.checkpoint_every_seconds
+
+    @property
+    def least_seconds(self) -> float:
+        """The time that a run needs on its host: until its end, or until a checkpoint from which another continues."""
+        limits = self.limits
+        whole = limits.time_limit_seconds + limits.grace_seconds
+        return min(self.checkpoint_seconds or whole, whole)
 
     @property
     def stated_limits(self) -> Limits:
@@ -123,13 +141,11 @@ def already_prepared(
 
 def caps(settings: Settings) -> Limits:
     """The highest limits of a run on this machine."""
-    import psutil
-
     return Limits(
         time_limit_seconds=settings.agent_time_limit,
         grace_seconds=60.0,
-        memory_bytes=settings.agent_memory or int(psutil.virtual_memory().total * _MACHINE_SHARE),
-        cpus=settings.agent_cpus or os.cpu_count(),
+        memory_bytes=settings.agent_memory or int(machine_memory() * _MACHINE_SHARE),
+        cpus=settings.agent_cpus or slurm.cpus() or os.cpu_count(),
         disk_bytes=settings.agent_disk or max(int(_free(settings.scratch) * _MACHINE_SHARE), 1),
         processes=settings.agent_processes,
         gpus=settings.agent_gpus,
@@ -141,6 +157,13 @@ def caps(settings: Settings) -> Limits:
         collected_files=100_000,
         free_bytes=settings.free_disk,
     )
+
+
+def machine_memory() -> int:
+    """The memory of this machine, or of the Slurm job that has a part of it."""
+    import psutil
+
+    return slurm.memory_bytes() or int(psutil.virtual_memory().total)
 
 
 def _free(folder: Path) -> int:

@@ -6,12 +6,14 @@ Slots of the host are for agents. Each process also limits its own downloads, pr
 from __future__ import annotations
 
 import contextlib
+import os
 import threading
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Literal
 
+from common import slurm
 from common.settings import get_settings
 from sandbox import backends
 from sandbox.backend import Allocation, Backend, RunSpec
@@ -24,7 +26,8 @@ from storage.runs.folders import RunFolder
 from storage.runs.tries import Tries
 from storage.store import Store
 from storage.uses import Continuing
-from tasks.wiring.context import RunContext, local_cache
+from tasks.wiring import job
+from tasks.wiring.context import RunContext, local_cache, machine_memory
 from tasks.wiring.requests import Attempt
 
 Kind = Literal["downloads", "preparations", "copies", "agents"]
@@ -74,16 +77,15 @@ def allocated(
 
 def this_host(labels: frozenset[str] = frozenset()) -> Host:
     """The description of this host, by which runs are placed."""
-    import psutil
-
     settings, slots = get_settings(), host_slots()
     return Host(
         name=settings.host_name,
         slots=settings.agents,
         gpus=len(slots.devices),
-        cpus=psutil.cpu_count() or 1,
-        memory_bytes=psutil.virtual_memory().total,
+        cpus=slurm.cpus() or os.cpu_count() or 1,
+        memory_bytes=machine_memory(),
         labels=labels,
+        leaves_at=job.leaves_at(),
     )
 
 
@@ -101,6 +103,7 @@ def need_of(context: RunContext) -> Need:
         gpus=limits.gpus or 0,
         cpus=limits.cpus,
         memory_bytes=limits.memory_bytes,
+        seconds=context.least_seconds,
     )
 
 

@@ -13,10 +13,11 @@ import json
 import logging
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextvars import copy_context
 from dataclasses import asdict
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from common import plain_json, progress
@@ -38,16 +39,6 @@ FOLDER, FACTS = "resumed", "checkpoint.json"
 _JOURNAL_POLL_SECONDS = 10.0  # between two uploads of the journals
 _MAX_TRANSCRIPT_BYTES = 256 << 20
 _logger = logging.getLogger(__name__)
-
-
-def interval(attempt: Attempt, spec: RunSpec) -> float:
-    """Seconds between two checkpoints; 0 if there are to be none."""
-    if spec.agent.resume is None:
-        return 0.0
-    for seconds in (attempt.request.checkpoint_every, get_settings().checkpoint_every):
-        if seconds is not None:
-            return seconds
-    return spec.agent.checkpoint_every_seconds
 
 
 def find_resumed(attempt: Attempt, spec: RunSpec, runner: Backend, kept: Checkpoints) -> Resumed | None:
@@ -88,17 +79,20 @@ def _read(path: Path) -> Checkpoint | None:
 
 
 @contextlib.contextmanager
-def checkpoints_of(run: ActiveRun, handle: RunHandle) -> Iterator[None]:
-    """Make checkpoints of a run that is in progress during the block, in a separate thread."""
-    interval_seconds = interval(run.attempt, run.spec)
+def checkpoints_of(run: ActiveRun, handle: RunHandle) -> Iterator[Callable[[], object]]:
+    """Make checkpoints of a run that is in progress during the block, in a separate thread.
+
+    Yields a function that makes a further one now, if the run has checkpoints.
+    """
+    interval_seconds = run.context.checkpoint_seconds
     if not interval_seconds:
-        yield
+        yield lambda: None
         return
     work = _Checkpointing(run, handle, interval_seconds)
     thread = threading.Thread(target=work.run, name=f"checkpoints of {run.spec.run_id}", daemon=True)
     thread.start()
     try:
-        yield
+        yield partial(work.make, checkpoint=True)
     finally:
         work.ended.set()
         thread.join()  # it checks the event at short intervals
@@ -112,21 +106,29 @@ class _Checkpointing:
         self._kept = run.checkpoints
         self._number, self._uploaded = 0, dict[str, int]()
         self._said, self._context = "", copy_context()
+        self._lock = threading.Lock()
 
     def run(self) -> None:
         """Work until the run has ended."""
         due = time.monotonic() + self._every
         while not self.ended.wait(max(0.05, min(_JOURNAL_POLL_SECONDS, due - time.monotonic()))):
-            try:
-                self._keep_journals()
-                if time.monotonic() >= due:
-                    self._checkpoint()
-            except (CheckpointStopped, LeaseLost):
+            if not self.make(checkpoint=time.monotonic() >= due):
                 return
-            except Exception as error:  # the store may be away; the run goes on
-                self._say(f"no checkpoint: {explain(error)}")
             if time.monotonic() >= due:
                 due = time.monotonic() + self._every
+
+    def make(self, *, checkpoint: bool) -> bool:
+        """Keep the journals, and make a checkpoint if one is due; returns whether others may follow."""
+        with self._lock:
+            try:
+                self._keep_journals()
+                if checkpoint:
+                    self._checkpoint()
+            except (CheckpointStopped, LeaseLost):
+                return False
+            except Exception as error:  # the store may be away; the run goes on
+                self._say(f"no checkpoint: {explain(error)}")
+            return True
 
     def _checkpoint(self) -> None:
         run, seconds = self._run, self._seconds()

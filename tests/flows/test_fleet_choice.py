@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
@@ -11,13 +12,15 @@ from flows.fleet.choice import REATTACH_SECONDS, Candidate, chosen
 from flows.fleet.hosts import from_json, to_json
 from flows.fleet.queues import rank_of
 from flows.fleet.worker import PAGE, further_pages
-from sandbox.host.placement import Host, Need
+from sandbox.host.placement import Host, Need, unplaceable
 
 ONE = Host("one", slots=2, cpus=4)
 
 
-def waits(*, seconds: float = 0.0, agent_at: str | None = None, queue: str = "cpu", **need: int) -> Candidate:
-    return Candidate(uuid4(), f"run {uuid4()}", Need(**need), seconds, agent_at, rank_of(queue))  # type: ignore[arg-type]
+def waits(
+    *, seconds: float = 0.0, agent_at: str | None = None, queue: str = "cpu", seconds_needed: float = 0.0, **need: int
+) -> Candidate:
+    return Candidate(uuid4(), f"run {uuid4()}", Need(seconds=seconds_needed, **need), seconds, agent_at, rank_of(queue))  # type: ignore[arg-type]
 
 
 def take(
@@ -55,6 +58,15 @@ def test_what_a_host_cannot_take_is_left() -> None:
     assert take(two, one, me=host) == [one.id]
     assert take(waits(cpus=8), me=host) == []
     assert take(waits(memory_bytes=1 << 40), me=host) == []
+
+
+def test_what_cannot_end_before_the_job_of_a_host_is_left() -> None:
+    long, short = waits(seconds_needed=7200), waits(seconds_needed=60)
+    host = Host("host", slots=2, cpus=4, leaves_at=time.time() + 3600)
+    assert take(long, short, me=host) == [short.id]
+    why = unplaceable([host], Need(seconds=7200))
+    assert why is not None
+    assert "lacks 2 hours (its job leaves in " in why
 
 
 def test_hosts_are_advertised_and_read_back() -> None:

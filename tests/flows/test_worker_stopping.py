@@ -15,7 +15,7 @@ import time
 from flows.fleet import stopping
 
 stopping.END_SECONDS = {seconds}
-stopping.stop_on_signals("anna")
+stopping.stop_on_signals("anna"{leave})
 first = True
 while True:
     try:
@@ -29,9 +29,9 @@ while True:
 SIGNALS = [signal.SIGTERM, signal.SIGINT, signal.SIGHUP]
 
 
-def start(seconds: float) -> subprocess.Popen[str]:
+def start(seconds: float, leave: str = "") -> subprocess.Popen[str]:
     process = subprocess.Popen(
-        [sys.executable, "-c", HANGING.format(seconds=seconds)],
+        [sys.executable, "-c", HANGING.format(seconds=seconds, leave=leave)],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT,
     )  # fmt: skip
     assert process.stdout is not None
@@ -61,3 +61,13 @@ def test_a_second_signal_ends_it_at_once(second: signal.Signals) -> None:
         _, errors = process.communicate(timeout=60)
     assert process.returncode == 130
     assert errors.endswith("Worker anna stopped at once. Agents in progress go on.\n")
+
+
+def test_a_worker_in_a_job_that_is_ended_leaves_instead() -> None:
+    with start(0.1, ", lambda: print('leaves', flush=True)") as process:
+        process.send_signal(signal.SIGTERM)
+        assert process.stdout is not None
+        assert process.stdout.readline() == "leaves\n"
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=60)
+    assert process.returncode == 130

@@ -44,12 +44,12 @@ print(run_agent(attempts_of(RunContext.of(request), "diabetes")[0]))
 class Host:
     """A host that makes the run in a process of its own, with its own scratch directory and name."""
 
-    def __init__(self, world: World, name: str) -> None:
+    def __init__(self, world: World, name: str, **env: str) -> None:
         self.name, self.world = name, world
         self.scratch = world.folder / name
         if world.request.isolation.backend == "rootless":
             roots.lend(self.scratch)
-        environment = {**os.environ, "MLEBENCH_SCRATCH": str(self.scratch), "MLEBENCH_HOST_NAME": name}
+        environment = {**os.environ, "MLEBENCH_SCRATCH": str(self.scratch), "MLEBENCH_HOST_NAME": name, **env}
         command = [sys.executable, "-c", ORCHESTRATOR, world.request.model_dump_json()]
         self.process = subprocess.Popen(
             command, env=environment, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -133,8 +133,8 @@ class World:
     def attempt(self) -> Attempt:
         return attempts_of(RunContext.of(self.request), "diabetes")[0]
 
-    def host(self, name: str) -> Host:
-        self.hosts.append(Host(self, name))
+    def host(self, name: str, **env: str) -> Host:
+        self.hosts.append(Host(self, name, **env))
         return self.hosts[-1]
 
     def checkpoint(self) -> Checkpoint | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -74,6 +75,37 @@ def _settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
     get_settings.cache_clear()
     yield
     get_settings.cache_clear()
+
+
+def test_a_run_is_handed_over_before_its_job_ends(store: Store, tmp_path: Path, worlds: list[World]) -> None:
+    world = World(store, tmp_path, counts(tmp_path), checkpoint_every=60)
+    worlds.append(world)
+    end = tmp_path / "end"
+    for name in ("one", "two", "three"):
+        end.write_text(str(time.time() + 3600))
+        host = world.host(name, MLEBENCH_JOB_FILE=str(end))
+        host.wait()
+        end.write_text(str(time.time()))
+        _, errors = host.process.communicate(timeout=60)
+        assert host.process.returncode == 1
+        assert "handed over because its job ends: run the group again in another job" in errors
+        assert not host.layout.workdir.exists()
+        newest = world.checkpoint()
+        assert newest is not None
+        assert newest.host == name, "made when it left"
+    end.write_text(str(time.time() + 30))
+    late = world.host("late", MLEBENCH_JOB_FILE=str(end))
+    _, errors = late.process.communicate(timeout=60)
+    assert "the job leaves in" in errors
+    assert "and the run needs 1 minute" in errors
+    last = world.host("last")
+    last.wait()
+    begins = [each["begins"] for each in last.finish() if "begins" in each]
+    assert begins == sorted(set(begins))
+    assert len(begins) == 4
+    record = world.folder_of_run().read_run()
+    assert record is not None
+    assert (record.status, record.tries, record.resumed) == ("completed", 4, 3)
 
 
 def test_a_run_continues_on_other_hosts_with_what_remains(
