@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests import readers, roots
+from tests import readers, roots, slurm
 from tests.deployments.postgresql import binaries
 from tests.docs import site
 from tests.s3 import radosgw as s3_server
@@ -46,6 +46,7 @@ SERVICES: dict[str, Callable[[], str | None]] = {
     "chromium": _chromium,
     "s3": s3_server.missing,
     "postgres": _postgres,
+    "slurm": slurm.missing,
     "readers": readers.missing,
     "inspect-port": readers.missing_inspect_port,
     "openenv": readers.missing_openenv,
