@@ -1,4 +1,4 @@
-"""A scratch folder with the root file system of the base image, made once for each image."""
+"""A scratch folder with the root file systems of images, each made once."""
 
 from __future__ import annotations
 
@@ -27,31 +27,32 @@ def missing() -> str | None:
 
 
 @cache
-def scratch() -> Path:
-    """The folder. It is kept between sessions of tests."""
+def scratch(image: str = BASE_IMAGE) -> Path:
+    """The folder, in which the image has a root file system. It is kept between sessions of tests."""
     folder = Path(tempfile.gettempdir(), f"mlebench-test-roots-{os.getuid()}")
     folder.mkdir(exist_ok=True, mode=0o755)
     format_ = ["--format", "{{.Id}}"]
     inspected = subprocess.run(
-        ["docker", "image", "inspect", *format_, BASE_IMAGE], capture_output=True, text=True, check=True
+        ["docker", "image", "inspect", *format_, image], capture_output=True, text=True, check=True
     )
     with locked(folder / "lock", wait=True):
         try:
-            if roots.root_of(BASE_IMAGE, folder).digest == inspected.stdout.strip().removeprefix("sha256:"):
+            if roots.root_of(image, folder).digest == inspected.stdout.strip().removeprefix("sha256:"):
                 return folder
         except BackendError:
             pass
-        archive = folder / "base.tar"
+        archive = folder / "image.tar"
         try:
-            subprocess.run(["docker", "save", "--output", archive, BASE_IMAGE], check=True)
-            roots.add(BASE_IMAGE, folder, "the base image", lambda top: unpack_archive(archive, top, BASE_IMAGE))
+            subprocess.run(["docker", "save", "--output", archive, image], check=True)
+            roots.add(image, folder, image, lambda top: unpack_archive(archive, top, image))
         finally:
             archive.unlink(missing_ok=True)
     return folder
 
 
-def lend(folder: Path) -> None:
-    """Let runs whose scratch folder is `folder` use the root file system."""
+def lend(folder: Path, image: str = BASE_IMAGE) -> None:
+    """Let runs whose scratch folder is `folder` use the root file system of the image."""
+    lent = scratch(image) / "roots"
     folder.mkdir(parents=True, exist_ok=True)
     if not (folder / "roots").exists():
-        (folder / "roots").symlink_to(scratch() / "roots")
+        (folder / "roots").symlink_to(lent)

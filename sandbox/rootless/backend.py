@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any, Self
@@ -104,7 +104,7 @@ class RootlessBackend(ProcessBackend):
         """Unix sockets that the run's forwarder connects to; see ``Backend.service_addresses``."""
         return loopback.service_addresses(spec.workdir.absolute())
 
-    def wait(self, handle: RunHandle, on_log: Any = None) -> RunResult:
+    def wait(self, handle: RunHandle, on_log: Callable[[str], None] | None = None) -> RunResult:
         """Wait for the end of the run; see ``Backend.wait``."""
         try:
             return super().wait(handle, on_log)

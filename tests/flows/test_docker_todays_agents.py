@@ -11,12 +11,14 @@ from typing import Any
 
 import pytest
 
+from common.settings import get_settings
 from flows.full_benchmark import full_benchmark
 from sandbox.agent_registry import load_agent
 from sandbox.docker.build import build_agent
 from sandbox.isolation import Isolation
 from storage.tables import read_table
 from tasks.wiring.requests import RunRequest
+from tests import roots
 from tests.flows.streaming_model import StreamingModel, provide, serving, tools
 from tests.sandbox.docker.conftest import base_image
 from tests.stores import Store
@@ -56,15 +58,24 @@ def model() -> Iterator[tuple[str, list[dict[str, Any]]]]:
         yield url, handler.asked
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    ("name", "backend"),
+    [
+        *((name, "docker") for name in CASES),
+        pytest.param("claude-code", "rootless", marks=pytest.mark.service("rootless")),
+    ],
+)
 def test_a_real_agent_works_to_a_graded_submission(
-    name: str, store: Store, monkeypatch: pytest.MonkeyPatch, model: tuple[str, list[dict[str, Any]]]
+    name: str, backend: str, store: Store, monkeypatch: pytest.MonkeyPatch, model: tuple[str, list[dict[str, Any]]]
 ) -> None:
-    build_agent(load_agent(name))
+    agent = load_agent(name)
+    build_agent(agent)
+    if backend == "rootless":
+        roots.lend(get_settings().scratch, agent.image_name)
     url, asked = model
     asked.clear()
     provide(monkeypatch, url)
-    request = RunRequest(agent=f"{name}@dev", run_group=name, store=store.root, isolation=Isolation("docker"))
+    request = RunRequest(agent=f"{name}@dev", run_group=name, store=store.root, isolation=Isolation(backend))
     full_benchmark(["digits"], request)
     where = store.local("runs", name, "digits", 0)
     log = (where / "logs" / "agent.log").read_text()

@@ -1,0 +1,68 @@
+"""What only runs of this backend have; what they share with others is tested in `process` and `confinement`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import psutil
+import pytest
+
+from sandbox.backend import RunSpec
+from sandbox.errors import BackendError
+from sandbox.process.backend import ProcessBackend
+from sandbox.supervision import control
+
+pytestmark = pytest.mark.service("rootless")
+ASK = """
+ask() { [ "$(curl --silent --output /dev/null --write-out '%{http_code}' http://services:5000/)" = 503 ]; }
+ask && echo answered
+while [ ! -e go ]; do sleep 0.02; done
+until ask; do sleep 0.05; done
+echo again
+"""
+
+
+@pytest.fixture
+def backend_name() -> str:
+    return "rootless"
+
+
+def test_a_forwarder_that_was_killed_is_started_again(
+    backend: ProcessBackend, make_spec: Callable[..., RunSpec]
+) -> None:
+    spec, lines = make_spec(ASK), list[str]()
+
+    def on_log(line: str) -> None:
+        lines.append(line)
+        if line == "answered":
+            supervisor = control.read(control.Layout(spec.workdir).supervisor, control.Supervisor)
+            assert supervisor is not None
+            children = psutil.Process(supervisor.pid).children()
+            [forwarder] = [child for child in children if "forward.py" in " ".join(child.cmdline())]
+            forwarder.kill()
+            (spec.workdir / "home" / "go").touch()
+
+    assert backend.wait(backend.start(spec), on_log).status == "completed"
+    assert lines == ["answered", "again"]
+
+
+def test_what_bubblewrap_cannot_do_is_one_line_and_nothing_runs(
+    backend: ProcessBackend, make_spec: Callable[..., RunSpec], living: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(backend, "_bwrap", "/bin/false")
+    spec = make_spec("true")
+    with pytest.raises(BackendError, match="run run was not started: ") as caught:
+        backend.start(spec)
+    assert "\n" not in str(caught.value)
+    assert living(spec.workdir) == []
+
+
+def test_privileged_agents_are_refused(
+    backend: ProcessBackend, make_spec: Callable[..., RunSpec], tmp_path: Path
+) -> None:
+    spec = make_spec("true")
+    agent = spec.agent.model_copy(update={"privileged": True})
+    with pytest.raises(BackendError, match="requests a privileged container: use --backend docker"):
+        backend.start(replace(spec, agent=agent, workdir=tmp_path / "other"))
