@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import errno
 import os
+import subprocess
 from pathlib import Path
 
+import psutil
 import pytest
 
 from sandbox.limits import MIB, Limits
@@ -81,3 +83,37 @@ def test_a_kernel_that_does_not_count_by_user_namespace(tmp_path: Path, monkeypa
     for release, expected in (("4.18.0-553.el8", "watched"), ("5.14.0-1.el9", "rlimit"), ("6.8.0", "rlimit")):
         monkeypatch.setattr(os, "uname", lambda release=release: os.uname_result(("", "", release, "", "")))
         assert enforcement()["processes"] == expected
+
+
+def bound_as_its_user(pid: int, wanted: Limits) -> None:
+    if (child := os.fork()) == 0:
+        try:
+            if not os.getuid():
+                os.setgroups([])
+                os.setresgid(65534, 65534, 65534)
+                os.setresuid(65534, 65534, 65534)
+            limits.bound(pid, wanted)
+            os._exit(0)
+        finally:
+            os._exit(1)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+@pytest.mark.service("rootless")
+def test_the_kernel_bounds_the_processes_of_a_user_namespace_by_themselves() -> None:
+    """However many the user has outside of it."""
+    user = [] if os.getuid() else ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+    fork = "read -r go; for n in $(seq 50); do sleep 10 & echo $n; done"
+    options = ["--unshare-user", "--unshare-pid", "--disable-userns", "--die-with-parent", "--ro-bind", "/", "/"]
+    command = [*user, "bwrap", *options, "--proc", "/proc", "--dev", "/dev", "sh", "-c", f"echo ready; {fork}"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdout.readline()
+        for child in psutil.Process(process.pid).children(recursive=True):
+            bound_as_its_user(child.pid, Limits(processes=20))
+        process.stdin.write(b"go\n")
+        process.stdin.flush()
+        started = process.stdout.read().split()
+        process.kill()
+    assert 10 < len(started) < 20

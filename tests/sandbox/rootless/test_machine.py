@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -80,3 +82,12 @@ def test_bubblewrap_is_missing_too_old_or_fine(tmp_path: Path, monkeypatch: pyte
     assert "conda install" in found.remedy
     bubblewrap(tmp_path / "bin")
     assert problem() is None
+
+
+@pytest.mark.service("rootless")
+def test_a_kernel_that_allows_no_namespaces_any_more() -> None:
+    say = f"exec {sys.executable} -c 'from sandbox.rootless.machine import problem; print(problem())'"
+    command = ["unshare", "--user", "--map-root-user", "sh", "-c", f"echo 0 >/proc/sys/user/max_user_namespaces; {say}"]
+    done = subprocess.run(command, cwd=Path(__file__).parents[3], capture_output=True, text=True, check=True)
+    assert "user.max_user_namespaces=0; bwrap: " in done.stdout
+    assert done.stdout.endswith("as root: sysctl -w user.max_user_namespaces=15000\n")
