@@ -60,7 +60,8 @@ def arguments(
         *("--disable-userns", "--uid", user, "--gid", user, "--hostname", loopback.HOSTNAME),
         *("--die-with-parent", "--new-session", "--cap-drop", "ALL"),
         *root,
-        *("--proc", "/proc", *itertools.chain.from_iterable(_hide(path, is_folder(path)) for path in _HIDDEN)),
+        *("--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys"),  # some settings are those of a namespace's owner
+        *itertools.chain.from_iterable(_hide(path, is_folder(path)) for path in _HIDDEN),
         *("--tmpfs", "/sys", *(part for path in _SHOWN if is_folder(path) for part in ("--ro-bind", path, path))),
         *("--remount-ro", "/sys", "--dev", "/dev"),
         *(part for device in gpus.devices for part in ("--dev-bind", str(device), str(device))),

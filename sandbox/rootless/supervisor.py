@@ -51,7 +51,8 @@ class RootlessSupervision(Supervision):
     def _start(self) -> int:
         if (parent := delegated()) is not None:
             self._group = Group.create(self.launch_spec.marker, self.limits, parent)
-        options, program = _file("\0".join(self.launch_spec.bubblewrap[1:]).encode()), _file(syscalls.program())
+        options = _file("\0".join(self.launch_spec.bubblewrap[1:]).encode())
+        program = _file(syscalls.program(counted=self._group is not None))
         reading, writing = os.pipe()
         waiting, going = os.pipe()
         inherited = (options, program, writing, waiting)

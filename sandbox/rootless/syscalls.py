@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -24,11 +25,18 @@ class _Comparison(ctypes.Structure):
     )
 
 
+UNCOUNTED = ("shmget", "msgget")
+"""Calls that take memory which no process has. Only a cgroup counts it."""
+
+
 @cache
-def program() -> bytes:
+def program(*, counted: bool = True) -> bytes:
     """The filter for the processor of this machine.
 
     Calls that the library does not know yet are not allowed.
+
+    Args:
+        counted: whether a cgroup limits the memory of the run; otherwise `UNCOUNTED` are not allowed.
 
     Raises:
         BackendError: the library is missing.
@@ -44,13 +52,13 @@ def program() -> bytes:
     context = ctypes.c_void_p(library.seccomp_init(ctypes.c_uint32(_ERRNO | profile["defaultErrnoRet"])))
     try:
         for rule in profile["syscalls"]:
-            _add(library, context, rule)
+            _add(library, context, rule, () if counted else UNCOUNTED)
         return _exported(library, context)
     finally:
         library.seccomp_release(context)
 
 
-def _add(library: ctypes.CDLL, context: ctypes.c_void_p, rule: dict[str, Any]) -> None:
+def _add(library: ctypes.CDLL, context: ctypes.c_void_p, rule: dict[str, Any], without: Sequence[str]) -> None:
     action = _ALLOW if rule["action"] == "SCMP_ACT_ALLOW" else _ERRNO | rule["errnoRet"]
     comparisons = [
         _Comparison(part["index"], _OPERATORS[part["op"]], part["value"], part.get("valueTwo", 0))
@@ -58,6 +66,8 @@ def _add(library: ctypes.CDLL, context: ctypes.c_void_p, rule: dict[str, Any]) -
     ]
     array = (_Comparison * len(comparisons))(*comparisons)
     for name in rule["names"]:
+        if name in without:
+            continue
         number = library.seccomp_syscall_resolve_name(name.encode())
         if number < 0:  # not known, or not on this processor
             continue

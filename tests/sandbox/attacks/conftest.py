@@ -19,7 +19,9 @@ from sandbox.backend import RunSpec
 from sandbox.definitions import Agent
 from sandbox.docker.backend import DockerBackend
 from sandbox.process.backend import ProcessBackend
+from sandbox.rootless.backend import RootlessBackend
 from sandbox.supervision import control
+from tests import roots
 from tests.sandbox.conftest import Run
 from tests.sandbox.docker.conftest import (  # noqa: F401
     _not_the_operators_engine,
@@ -33,6 +35,7 @@ from tests.sandbox.docker.conftest import (  # noqa: F401
 
 ROOT = Path(__file__).parents[3]
 DOCKER = pytest.param("docker", marks=pytest.mark.service("docker"))
+ROOTLESS = pytest.param("rootless", marks=pytest.mark.service("rootless"))
 HANDS_IN = 'printf "id,label\\n1,1\\n" >"$SUBMISSION_DIR/submission.csv"\n'
 
 
@@ -107,7 +110,12 @@ class Hostile:
 
     @property
     def contained(self) -> bool:
+        """Whether an engine runs the agent, and this process watches it."""
         return isinstance(self.backend, DockerBackend)
+
+    @property
+    def isolated(self) -> bool:
+        return self.backend.capabilities.isolates
 
     def spec(self, script: str, *, change: dict[str, Any] | None = None, **limits: Any) -> RunSpec:
         return dataclasses.replace(self.make_spec(script, **limits), **(change or {}))
@@ -125,23 +133,37 @@ class Hostile:
         return Run(handle, result, lines)
 
 
-@pytest.fixture(params=["process", DOCKER])
+@pytest.fixture(params=["process", DOCKER, ROOTLESS])
 def hostile(request: pytest.FixtureRequest) -> Iterator[Hostile]:
     """Hostile agents on each backend."""
-    if request.param == "docker":
-        make = request.getfixturevalue("docker_spec")
-        with DockerBackend() as backend:
-            yield Hostile(backend, make)
-    else:
-        with ProcessBackend() as backend:
-            yield Hostile(backend, request.getfixturevalue("make_spec"))
+    yield from _hostile(request, request.param)
+
+
+@pytest.fixture(params=[DOCKER, ROOTLESS])
+def isolated(request: pytest.FixtureRequest) -> Iterator[Hostile]:
+    """Hostile agents on the backends that isolate, for attacks against which the process backend does not protect."""
+    yield from _hostile(request, request.param)
 
 
 @pytest.fixture
-def contained(docker_spec: Callable[..., RunSpec]) -> Iterator[Hostile]:  # noqa: F811
-    """Hostile agents in containers, for attacks against which the process backend does not protect."""
-    with DockerBackend() as backend:
-        yield Hostile(backend, docker_spec)
+def contained(request: pytest.FixtureRequest) -> Iterator[Hostile]:
+    """Hostile agents in containers."""
+    yield from _hostile(request, "docker")
+
+
+@pytest.fixture
+def rootless(request: pytest.FixtureRequest) -> Iterator[Hostile]:
+    """Hostile agents in namespaces without a container engine."""
+    yield from _hostile(request, "rootless")
+
+
+def _hostile(request: pytest.FixtureRequest, name: str) -> Iterator[Hostile]:
+    make = request.getfixturevalue("docker_spec" if name == "docker" else "make_spec")
+    backend: DockerBackend | ProcessBackend = DockerBackend() if name == "docker" else ProcessBackend()
+    if name == "rootless":
+        backend = RootlessBackend(scratch=roots.scratch())
+    with backend:
+        yield Hostile(backend, make)
 
 
 @pytest.fixture

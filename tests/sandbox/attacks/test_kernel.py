@@ -60,8 +60,8 @@ CALLS = """
 
 
 @pytest.mark.skipif(os.uname().machine != "x86_64", reason="the numbers are those of x86-64")
-def test_system_calls_that_no_agent_needs(contained: Hostile) -> None:
-    lines = contained.run(python(CALLS)).lines
+def test_system_calls_that_no_agent_needs(isolated: Hostile) -> None:
+    lines = isolated.run(python(CALLS)).lines
     assert lines[-1] == "done"
     assert [line for line in lines[:-1] if line not in ("socket: 1", "socket: 2", "socket: 10", "socket: 16")] == []
 

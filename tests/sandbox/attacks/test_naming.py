@@ -57,13 +57,13 @@ def test_mounts_names_of_containers_and_files_of_an_obfuscated_run(hostile: Host
     assert (prepared / "public" / "images" / "1.png").read_bytes() == b"pixels"
 
 
-def test_changing_the_shared_data_of_an_obfuscated_run(contained: Hostile, prepared: Path) -> None:
+def test_changing_the_shared_data_of_an_obfuscated_run(isolated: Hostile, prepared: Path) -> None:
     """The copy can consist of links to the originals."""
     script = """
         chmod 666 "$DATA_DIR/images/1.png"; echo x >"$DATA_DIR/images/1.png"; rm -f "$DATA_DIR/images/1.png"
         ln "$DATA_DIR/images/1.png" "$HOME/tmp/x" && echo y >"$HOME/tmp/x"; true
     """
-    contained.run(script, change={"competition_id": NAME, "obfuscated": True, "description": "# Something\n"})
+    isolated.run(script, change={"competition_id": NAME, "obfuscated": True, "description": "# Something\n"})
     assert (prepared / "public" / "images" / "1.png").read_bytes() == b"pixels"
 
 
