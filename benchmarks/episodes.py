@@ -110,7 +110,10 @@ def run(*command: str) -> None:
 def memory(server: psutil.Process, scratch: Path) -> float:
     """MB of the server and all that it has started here (pages that are shared count once), and of its containers."""
     processes = [server, *server.children(recursive=True)]
-    own_bytes = sum(process.memory_full_info().pss for process in processes)
+    own_bytes = 0
+    for process in processes:
+        with contextlib.suppress(psutil.Error):  # it has just ended
+            own_bytes += process.memory_full_info().pss
     client = engine.connect()
     with contextlib.closing(client):
         containers = client.containers.list(filters=engine.labelled(workdir=""))
@@ -125,7 +128,11 @@ def _used(stats: dict[str, Any]) -> int:
 
 def processor_seconds(server: psutil.Process) -> float:
     """CPU time of the server and of what it has started here; the container engine has its own."""
-    return sum(sum(process.cpu_times()[:2]) for process in [server, *server.children(recursive=True)])
+    total = 0.0
+    for process in [server, *server.children(recursive=True)]:
+        with contextlib.suppress(psutil.Error):
+            total += sum(process.cpu_times()[:2])
+    return total
 
 
 def measured(store: Path, backend: str) -> dict[str, float]:
@@ -143,6 +150,8 @@ def measured(store: Path, backend: str) -> dict[str, float]:
         agents[0].episode()
         figures["cold reset"] = median(lambda: agents[0].ask("reset"))
         agents[0].ask("step", type="submit")
+        while any(path.is_dir() for path in store.parent.glob("scratch/episodes/*/*")):
+            time.sleep(0.1)  # until the sandbox is removed
         before = memory(server, store.parent)
         for agent in agents:
             agent.ask("reset")
@@ -155,10 +164,11 @@ def measured(store: Path, backend: str) -> dict[str, float]:
     with served(store, backend, warm=1) as (client, server):
         agents = [client() for _ in range(SLOTS)]
         agents[0].episode()
-        start, count = time.perf_counter(), 8
+        start, count = time.perf_counter(), 5
         with ThreadPoolExecutor(SLOTS) as pool:
             list(pool.map(lambda agent: [agent.episode() for _ in range(count)], agents))
         figures["episodes a minute"] = 60 * count * SLOTS / (time.perf_counter() - start)
+    sys.stderr.write(f"{backend}: {figures}\n")
     return figures
 
 
@@ -183,8 +193,8 @@ def main() -> int:
         store = Path(work) / "store"
         for name in (COMPETITION, VARIANT):
             run(sys.executable, "-m", "flows.cli", "prepare", "-c", name, "--store", str(store))
-        figures = {backend: measured(store, backend) for backend in backends}
         docker = baselines()
+        figures = {backend: measured(store, backend) for backend in backends}
     lines = [f"| | {' | '.join(backends)} | docker |", "|---|" + "---:|" * (len(backends) + 1)]
     for figure in figures[backends[0]]:
         values = [_shown(figure, figures[backend][figure], docker.get(figure)) for backend in backends]
