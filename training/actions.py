@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from training.shell import COMMAND_CHARACTERS
 
@@ -34,6 +34,12 @@ class Action(BaseModel):
     predictions: str | None = Field(default=None, max_length=1000, description="score: a file with predictions.")
     truth: str | None = Field(default=None, max_length=1000, description="score: a file with the truth of its rows.")
     metadata: dict[str, Any] = Field(default_factory=dict, description="Ignored; clients of OpenEnv send it.")
+
+    @field_validator("command", "path", "content", "predictions", "truth", mode="before")
+    @classmethod
+    def _whole_characters(cls, value: object) -> object:
+        """Half a character, as of an emoji that a language model has not finished, becomes U+FFFD."""
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace") if isinstance(value, str) else value
 
     def missing(self) -> list[str]:
         """Names of the fields that an action of this type needs and that are not given."""

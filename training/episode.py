@@ -182,7 +182,7 @@ class Episode:
         return self._told(f"{path} has {length:,} bytes.", content=text, cut=end < length)
 
     def _write(self, action: Action) -> Observation:
-        path, content = action.path or "", (action.content or "").encode("utf-8", "surrogateescape")
+        path, content = action.path or "", (action.content or "").encode()
         if len(content) > self.limits.file_bytes:
             return self._told(f"Not done: at most {self.limits.file_bytes:,} bytes are written at once.")
         self._sandbox.write(path, content)

@@ -294,9 +294,15 @@ def test_trajectories_are_read_by_others(make_episodes: Callable[..., Episodes],
     running = make_episodes(group="read").begin()
     running.begun()
     run(running, SAMPLE)
-    act(running, "write", path="code/a", content="\udfff")
+    act(running, "write", path="code/a", content="\ud83d")
     act(running, "submit")
     assert readers.read(READ, store.local("episodes", "read", f"{running.id}.json")) == ["system", *["agent"] * 3]
+
+
+def test_half_a_character_is_no_failure(episode: Episode) -> None:
+    act(episode, "write", path="code/\ud83d", content="\ud83d \udcff\udfff")
+    assert run(episode, "cat code/\ud83d; echo \ud83d") == "\ufffd \ufffd\ufffd\ufffd\n"
+    assert "\ufffd" in act(episode, "read", path="none/\ud83d").observation.message
 
 
 def test_a_store_that_fails_costs_no_reward(
