@@ -136,12 +136,13 @@ class Running:
             if self._ended:
                 return
             self._ended = True
-            self._removal.start()
-            if self._journal is not None:
-                try:
+            try:  # before the removal: until that has ended, who ends all episodes finds this one, and waits
+                if self._journal is not None:
                     self._journal.record(self.row(), self.trajectory)
-                except StoreError as error:  # the client still gets its reward
-                    _logger.warning("episode %s is not recorded: %s", self.id, error)
+            except StoreError as error:  # the client still gets its reward
+                _logger.warning("episode %s is not recorded: %s", self.id, error)
+            finally:
+                self._removal.start()
 
 
 class Episodes:
