@@ -62,6 +62,7 @@ These are caught in the package that raises them, and do not reach a user:
     MemoryLimitReached                    sandbox.gateway.limits
     BadUpload                             sandbox.validation.upload
         TooLarge                          sandbox.validation.upload
+    Unusable                              sandbox.rootless.unpacking
     CheckpointStopped                     sandbox.world.checkpoint
     NoSuchFile                            training.sandboxes
     Rejected                              training.sessions
