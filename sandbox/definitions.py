@@ -8,7 +8,7 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
 
@@ -72,7 +72,7 @@ class Agent(BaseModel):
     )
     image: str | None = Field(
         default=None,
-        min_length=1,
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9._/:@-]*$",
         description="Container image. Default: built from its Dockerfile by `mlebench build`, or the base image.",
     )
     network: Literal["none", "gateway", "allowlist", "open"] = Field(
@@ -131,6 +131,14 @@ class Agent(BaseModel):
             raise ValueError(
                 f"{names.shown(min(unknown))} does not ship with the package; there is {', '.join(shipped)}"
             )
+        return value
+
+    @field_validator("env", "kwargs")
+    @classmethod
+    def _programs_can_have_them(cls, value: dict[str, Any]) -> dict[str, Any]:
+        """A NUL ends an argument of a program, and what follows would be another one."""
+        if bad := [name for name, each in value.items() if isinstance(each, str) and "\0" in each]:
+            raise ValueError(f"{names.shown(bad[0])} has a NUL character, which no program can be given")
         return value
 
     @field_validator("resume")

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from sandbox.confinement import loopback
 from sandbox.confinement.world import HOME, Mount
+from sandbox.errors import BackendError
 from sandbox.isolation import UNPRIVILEGED
 from sandbox.rootless.gpus import LIBRARIES, NONE, Gpus
 from sandbox.rootless.namespaces import STAGE
@@ -53,9 +54,12 @@ def arguments(
         shm_bytes: size of ``/dev/shm``.
         is_folder: whether a path of this machine is a folder; None if there is no such path.
         gpus: devices of the run, and the driver's files.
+
+    Raises:
+        BackendError: one has a NUL, at which bubblewrap would read the rest as options of its own.
     """
     user, root, binds = str(UNPRIVILEGED), _bind(mounts[0]), itertools.chain.from_iterable(map(_bind, mounts[1:]))
-    return [
+    options = [
         *("--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try"),
         *("--disable-userns", "--uid", user, "--gid", user, "--hostname", loopback.HOSTNAME),
         *("--die-with-parent", "--new-session", "--cap-drop", "ALL"),
@@ -71,6 +75,9 @@ def arguments(
         *("--chdir", str(HOME), "--clearenv"),
         *itertools.chain.from_iterable(("--setenv", name, value) for name, value in env.items()),
     ]
+    if bad := [option for option in options if "\0" in option]:
+        raise BackendError(f"a variable or path of the run has a NUL character: {bad[0][:100]!r}; remove it")
+    return options
 
 
 def is_folder(path: str) -> bool | None:
