@@ -7,11 +7,14 @@ import pickle
 import socket
 import subprocess
 import sys
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import psutil
 import pytest
 
+from sandbox.confinement.world import Mount
+from sandbox.errors import BackendError
+from sandbox.rootless import bubblewrap
 from sandbox.supervision import control
 from tests import roots
 from tests.sandbox.attacks.conftest import HANDS_IN, NOBODY, ROOT, Hostile, as_nobody, python
@@ -48,6 +51,13 @@ def test_views_of_the_kernel_and_the_machine(rootless: Hostile) -> None:
     """The process file system shows the run's own processes, and settings cannot be changed."""
     lines = rootless.run(python(VIEWS)).lines
     assert lines == ["processes True", "['devices'] False", "root []", "agent"]
+
+
+def test_a_variable_with_options_for_bubblewrap() -> None:
+    """Options are given to bubblewrap with a NUL between them; variables come from agent.yaml and from images."""
+    mounts = [Mount(PurePosixPath("/"), Path("/roots/base"), read_only=True)]
+    with pytest.raises(BackendError, match="has a NUL character"):
+        bubblewrap.arguments(mounts, {"A": "b\0--ro-bind\0/\0/mnt"}, 1024, lambda _: None)
 
 
 RIGHTS = """

@@ -4,10 +4,7 @@ import ctypes
 import struct
 from pathlib import Path, PurePosixPath
 
-import pytest
-
 from sandbox.confinement.world import Mount
-from sandbox.errors import BackendError
 from sandbox.rootless import bubblewrap, syscalls
 from sandbox.rootless.gpus import Gpus
 from sandbox.rootless.namespaces import STAGE
@@ -68,12 +65,6 @@ def test_what_tells_of_the_machine_is_hidden_where_it_exists() -> None:
 def test_the_environment_is_the_agents_own() -> None:
     arguments = options()
     assert arguments[-4:] == ["--clearenv", "--setenv", "A", "a b"]
-
-
-def test_no_value_becomes_an_option() -> None:
-    """Options are given to bubblewrap with a NUL between them."""
-    with pytest.raises(BackendError, match="has a NUL character"):
-        bubblewrap.arguments(MOUNTS, {"A": "b\0--ro-bind\0/\0/mnt"}, 1024, lambda _: None)
 
 
 def test_sources_for_another_user_are_numbered() -> None:
