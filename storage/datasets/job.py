@@ -208,5 +208,7 @@ def _open_download(raw: str, _hash: str, _identity: tuple[int, ...], published: 
 def release_memory() -> None:
     """Make Arrow and the C library return freed memory to the system."""
     if "pyarrow" in sys.modules:
-        sys.modules["pyarrow"].default_memory_pool().release_unused()
+        import pyarrow  # which another thread may be importing: this waits for it
+
+        pyarrow.default_memory_pool().release_unused()
     release_freed_memory()

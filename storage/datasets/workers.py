@@ -91,8 +91,8 @@ def environment() -> Environment:
 
 def _version(name: str, module: str) -> str:
     """The version that is imported, or that would be imported."""
-    if module in sys.modules:
-        return str(sys.modules[module].__version__)
+    if version := getattr(sys.modules.get(module), "__version__", None):  # not if another thread is importing it
+        return str(version)
     try:
         return metadata.version(name)
     except metadata.PackageNotFoundError:
