@@ -20,6 +20,21 @@ _NEEDED: dict[Kind, tuple[str, ...]] = {
 }
 
 
+INSTRUCTIONS = """
+ACTIONS
+An episode consists of actions, each with a "type" and its fields. Paths are relative to the home, such as
+submission/submission.csv.
+- run: "command" for bash, and "seconds" for its time limit
+- read: "path" of a file, and "offset" in bytes
+- write: "path" of a file and its new "content"
+- check: says whether submission/submission.csv is valid
+- score: paths "predictions" and "truth" of two of your files, scored with the metric of the competition
+- public_score: the score of submission/submission.csv on the public part of the test set
+- submit: ends the episode; submission/submission.csv counts
+"""
+"""What an agent is told of its actions."""
+
+
 class Action(BaseModel):
     """One action. Paths are relative to the home of the agent, such as `submission/submission.csv`."""
 

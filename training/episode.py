@@ -17,7 +17,7 @@ from sandbox.docker.engine import EngineUnreachable
 from sandbox.errors import BackendError
 from sandbox.services.run_services import RECORDS
 from sandbox.world.files import entries
-from training.actions import Action, DataFile, Left, Observation
+from training.actions import INSTRUCTIONS, Action, DataFile, Left, Observation
 from training.datasets import TrainingDataset
 from training.sandboxes import SUBMISSION, NoSuchFile, Sandbox
 
@@ -88,7 +88,7 @@ class Episode:
         return self._told(
             "The episode has begun.",
             description=self.dataset.description(),
-            instructions=content.decode("utf-8", "replace"),
+            instructions=content.decode("utf-8", "replace") + INSTRUCTIONS,
             files=list(islice(self._data_files(), _FILES_LISTED)),
         )
 
@@ -133,6 +133,8 @@ class Episode:
             judgement = self.dataset.judge(submission if exists else Path(folder) / "missing.csv")
         submitted = reason == "submitted"
         self.reward, self.info = judgement.reward, {**judgement.info, "end": reason}
+        if not exists:
+            self.info["message"] = f"there is no {SUBMISSION}"
         if lost or self._sandbox.lost:
             self.info["failure"] = reason
         verdict = "is valid" if self.info["valid"] else f"is not valid: {self.info['message']}"
@@ -198,11 +200,11 @@ class Episode:
     def _score(self, action: Action) -> Observation:
         if self._scores <= 0:
             return self._told(f"Not done: all {self.limits.scores} scores of this episode are used up.")
-        self._scores -= 1
         with tempfile.TemporaryDirectory(dir=self._sandbox.spec.workdir) as folder:
             predictions, truth = Path(folder) / "predictions.csv", Path(folder) / "truth.csv"
             self._sandbox.take(action.predictions or "", predictions, self._sandbox.spec.limits.submission_bytes)
             self._sandbox.take(action.truth or "", truth, self._sandbox.spec.limits.submission_bytes)
+            self._scores -= 1
             verdict = self.dataset.score(predictions, truth)
         if verdict.outcome == "valid":
             return self._told("The predictions were scored on your truth.", valid=True, score=verdict.score)

@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from pathlib import Path, PurePosixPath
+from pathlib import Path, PurePath, PurePosixPath
 from typing import Self, TypeVar
 
 from common import names, trees
@@ -85,14 +85,18 @@ class Sandbox:
     def begin(self, seconds: float, seed: int) -> None:
         """State the time limit and the seed of an episode that begins now. Raises `BackendError` if it has ended."""
         limits = replace(self.spec.limits, time_limit_seconds=seconds)
-        home = HOME if self._in_container else self._layout.home
         # It is mounted as a single file, so its text is replaced and not the file.
-        text = instructions(replace(self.spec, limits=limits), home)
+        text = instructions(replace(self.spec, limits=limits), self.home)
         (self._layout.home / "instructions.txt").write_text(text, encoding="utf-8")
         try:
             self._shell = Shell(self._pipe, {"TIME_LIMIT_SECONDS": f"{seconds:g}", "SEED": str(seed)})
         except OSError as error:
             raise BackendError(f"a sandbox has ended ({error}): {self.ended or 'its shell does not start'}") from error
+
+    @property
+    def home(self) -> PurePath:
+        """The agent's home, as its instructions name it."""
+        return HOME if self._in_container else self._layout.home
 
     @property
     def _in_container(self) -> bool:
@@ -128,7 +132,7 @@ class Sandbox:
 
         A new file takes the place of what has the name, so nothing that a link leads to is changed.
         """
-        parts = _parts(path)
+        parts = _parts(path, self.home)
         if parts[0] == "data" or parts[0] in _FIXED:
             raise NoSuchFile(f"{path} cannot be written: it is given")
         with _reasons(path), trees.opened_folder(self._layout.home) as home, contextlib.ExitStack() as opened:
@@ -176,7 +180,7 @@ class Sandbox:
 
     def _located(self, path: str) -> tuple[Path, Path]:
         """The folder of this machine that a file lies below, and its path there. Raises `NoSuchFile`."""
-        relative = Path(*_parts(path))
+        relative = Path(*_parts(path, self.home))
         if not relative.is_relative_to("data") or not self._in_container:
             return self._layout.home, relative
         if relative.name == DESCRIPTION and len(relative.parts) == 2 and self.spec.description is not None:
@@ -324,11 +328,11 @@ def _is_fresh(sandbox: Sandbox) -> bool:
     return sandbox.ended is None and time.monotonic() - sandbox.started < WAITING_SECONDS
 
 
-def _parts(path: str) -> tuple[str, ...]:
+def _parts(path: str, home: PurePath) -> tuple[str, ...]:
     """The parts of a path below the home. Raises `NoSuchFile` if it leads elsewhere, or can be no path."""
-    relative = path.removeprefix("/home/")
+    relative = path.removeprefix(f"{home}/").removeprefix(f"{HOME}/")
     if reason := names.problem(relative):
-        raise NoSuchFile(f"{path!r} is no path below /home: it {reason}")
+        raise NoSuchFile(f"{path!r} is no path below {home}: it {reason}")
     return PurePosixPath(relative).parts
 
 
