@@ -29,6 +29,8 @@ def command(storage: StoreOptions) -> int:
     usages = [*usage_of_store(store), *usage_of_machine(settings.scratch, cache)]
     for root in entries(settings.scratch):
         state: State = "in use" if root.in_use else "complete" if root.names else "old"
+        if root.damaged:
+            state = "damaged"
         usages.append(DiskUsage("roots", ", ".join(root.names) or root.digest[:12], root.digest, root.bytes, 0, state))
     if answer([{name: getattr(usage, name) for name in _JSON_FIELDS} for usage in usages]):
         return 0

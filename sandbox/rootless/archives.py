@@ -81,9 +81,11 @@ def unpack_archive(path: Path, top: int, image: str) -> Content:
         archive = stack.enter_context(tarfile.open(fileobj=file, mode="r:"))
 
         def opened(name: str) -> IO[bytes]:
-            with contextlib.suppress(KeyError):
-                return cast("IO[bytes]", archive.extractfile(f"./{name}"))
-            return cast("IO[bytes]", archive.extractfile(name))
+            for path in (f"./{name}", name):
+                with contextlib.suppress(KeyError):
+                    if (found := archive.extractfile(path)) is not None:  # None: a folder or device
+                        return found
+            raise KeyError(name)
 
         try:
             chosen = _chosen(opened, image)
@@ -177,7 +179,8 @@ def _chosen(opened: _Open, image: str) -> _Image:
                     f"it has {len(images)} images ({', '.join(tags)[:200]}): save the one of the agent alone"
                 )
             images = named
-        return _described(opened(images[0]["Config"]).read(MAX_JSON_BYTES), images[0]["Layers"])
+        with opened(str(images[0]["Config"])) as file:
+            return _described(file.read(MAX_JSON_BYTES), list(map(str, images[0]["Layers"])))
     except (Unusable, _NoImage):
         raise
     except (KeyError, ValueError, TypeError, AttributeError) as error:
@@ -187,15 +190,17 @@ def _chosen(opened: _Open, image: str) -> _Image:
 def _in_index(opened: _Open, index: Any) -> _Image:
     """The image for this machine in an OCI layout, among those for other machines and what is no image."""
     found: list[tuple[bytes, list[str]]] = []
-    waiting = [index]
+    waiting, seen = [index], set[str]()
     while waiting:
         document = waiting.pop()
         entries = document.get("manifests", ())
         images = [entry for entry in entries if (entry.get("platform") or {}).get("architecture") != "unknown"]
-        waiting += [_json(opened(_blob(entry))) for entry in images]  # the others say how an image was made
+        for entry in images:  # the others say how an image was made
+            if _blob(entry) not in seen:
+                seen.add(_blob(entry))
+                waiting.append(json.loads(_content(opened, entry)))
         if "config" in document:
-            config = opened(_blob(document["config"])).read(MAX_JSON_BYTES)
-            found.append((config, [_blob(layer) for layer in document["layers"]]))
+            found.append((_content(opened, document["config"]), [_blob(layer) for layer in document["layers"]]))
     fitting = [(config, layers) for config, layers in found if _runs_here(json.loads(config))] or found
     if len(fitting) != 1:
         raise Unusable(f"it has {len(fitting)} images: save the one of the agent alone")
@@ -244,6 +249,15 @@ def _blob(entry: dict[str, Any]) -> str:
     return f"blobs/{entry['digest'].replace(':', '/')}"
 
 
+def _content(opened: _Open, entry: dict[str, Any]) -> bytes:
+    """A description, if it has the digest that it is named by."""
+    with opened(_blob(entry)) as file:
+        content = file.read(MAX_JSON_BYTES)
+    if f"sha256:{hashlib.sha256(content).hexdigest()}" != entry["digest"]:
+        raise Unusable(f"it is damaged: {_blob(entry)} has another content than its name says")
+    return content
+
+
 def _json(file: IO[bytes]) -> Any:
     with file:
         return json.loads(file.read(MAX_JSON_BYTES))
@@ -265,7 +279,7 @@ def _errors(source: str) -> Iterator[None]:
         yield
     except Unusable as error:
         raise BuildError(f"{source} cannot be used: {error}") from error
-    except (tarfile.TarError, EOFError, zlib.error, lzma.LZMAError, RecursionError) as error:
+    except (tarfile.TarError, EOFError, zlib.error, lzma.LZMAError, RecursionError, ValueError, OverflowError) as error:
         raise BuildError(f"{source} cannot be used: it is no archive, or damaged ({error})") from error
     except KeyError as error:
         raise BuildError(f"{source} cannot be used: a layer is missing ({error})") from error

@@ -24,10 +24,12 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote, unquote
 
 from common import trees
 from common.locks import locked, release
+from common.syncing import sync_file_system
 from sandbox.definitions import BASE_IMAGE
 from sandbox.errors import BackendError, BuildError
 from sandbox.rootless.archives import Content, untagged
@@ -38,6 +40,11 @@ FILES = ("etc/group", "etc/hosts", "etc/hostname", "etc/passwd", "etc/resolv.con
 """What something is mounted on: in every root, these are real folders and files, not links."""
 PREFIX = "mlebench-agent-"
 NEW, TRASH = ".new-", ".trash-"
+SHELLS = ("bin/sh", "usr/bin/sh")
+MAX_VARIABLES, MAX_VARIABLE_BYTES = 500, 64 << 10
+"""Environment of an image. The arguments of bubblewrap, which has no more than 9000, have room for it."""
+LOCK_SECONDS = 60.0
+"""Time to wait for the lock of a root, which those who list and remove roots have for moments."""
 HALF_MADE_SECONDS = 3600.0
 """Age at which a folder that nobody has locked was left by a process that was killed."""
 
@@ -63,21 +70,30 @@ class Entry:
     digest: str
     bytes: int
     in_use: bool
+    damaged: bool = False
+    """Its `root.json` cannot be read."""
 
 
 def root_of(image: str, scratch: Path) -> Root:
     """The root file system of an image, by the name that the image has in container engines.
 
     Raises:
-        BackendError: it has not been built on this machine; the message says how to build it.
+        BackendError: it has not been built on this machine, or is damaged; the message says how to build it.
     """
     folder = scratch / "roots"
-    with contextlib.suppress(OSError):
-        return _read(folder, _name_file(folder, image).read_text("utf-8").strip())
     name = untagged(image)
     agent = "base" if name == BASE_IMAGE else name.removeprefix(PREFIX) if name.startswith(PREFIX) else None
     build = f"mlebench build {agent or 'AGENT'} --rootless"
-    raise BackendError(f"this machine has no root file system of image {image}: {build} makes it in {folder}")
+    try:
+        return _read(folder, _name_file(folder, image).read_text("utf-8").strip())
+    except OSError:
+        raise BackendError(
+            f"this machine has no root file system of image {image}: {build} makes it in {folder}"
+        ) from None
+    except ValueError as error:
+        raise BackendError(
+            f"the root file system of image {image} is damaged ({error}): {build} makes it again"
+        ) from None
 
 
 def hold(root: Root) -> int:
@@ -86,17 +102,30 @@ def hold(root: Root) -> int:
     It may belong to another user, who has made it for all users of a disk.
 
     Raises:
-        BackendError: it has been removed.
+        BackendError: it has been removed, or its lock is not free in `LOCK_SECONDS`.
     """
-    lock = root.path.parent / "lock"
+    if (held := _held(root.path.parent / "lock")) is not None:
+        return held
+    raise BackendError(f"the root file system {root.digest[:12]} has been removed: start the run again")
+
+
+def _held(lock: Path) -> int | None:
+    """A descriptor with the shared lock of a root; None if the root has been removed."""
+    deadline = time.monotonic() + LOCK_SECONDS
     with contextlib.suppress(FileNotFoundError):
         while True:
             held = os.open(lock, os.O_RDONLY | os.O_CLOEXEC)
-            fcntl.flock(held, fcntl.LOCK_SH)
-            if _is_lock(held, lock):
-                return held
-            release(held)  # of a root that was removed meanwhile
-    raise BackendError(f"the root file system {root.digest[:12]} has been removed: start the run again")
+            with contextlib.suppress(BlockingIOError):
+                fcntl.flock(held, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                if _is_lock(held, lock):
+                    return held
+            release(held)  # another process has locked it, or the root was removed meanwhile
+            if time.monotonic() > deadline:
+                raise BackendError(
+                    f"another process keeps {lock} locked: end it (fuser -v {lock} shows it), and start the run again"
+                )
+            time.sleep(0.05)
+    return None
 
 
 def add(image: str, scratch: Path, source: str, unpack: Callable[[int], Content]) -> Root:
@@ -119,9 +148,11 @@ def add(image: str, scratch: Path, source: str, unpack: Callable[[int], Content]
         with locked(new / "lock", shared=True):  # so that it is in use until it has its name
             with trees.opened_folder(new / "rootfs") as top:
                 content = unpack(top)
+                _require_usable(source, content, new / "rootfs")
                 _make_mount_points(top)
             facts = {"environment": content.environment, "bytes": bytes_on_disk(new / "rootfs"), "source": source}
             (new / "root.json").write_text(json.dumps(facts, indent=1, allow_nan=False), encoding="utf-8")
+            sync_file_system(new)
             return _publish(image, folder, new, content.digest)
     except OSError as error:
         raise BuildError(f"the root of {image} cannot be made in {folder}: {error.strerror or error}") from error
@@ -132,10 +163,13 @@ def add(image: str, scratch: Path, source: str, unpack: Callable[[int], Content]
 def entries(scratch: Path) -> list[Entry]:
     """All roots on this machine, by their first names."""
     folder, found = scratch / "roots", []
-    for path in folder.glob("[!.]*/root.json"):
+    for path in folder.glob("[!.]*/rootfs"):
         with contextlib.suppress(FileNotFoundError, PermissionError), locked(path.parent / "lock") as mine:
-            names = _names(folder, path.parent.name)
-            found.append(Entry(names, path.parent.name, json.loads(path.read_text("utf-8"))["bytes"], mine is None))
+            names, digest, in_use = _names(folder, path.parent.name), path.parent.name, mine is None
+            try:
+                found.append(Entry(names, digest, _facts(path.parent)["bytes"], in_use))
+            except (ValueError, FileNotFoundError):
+                found.append(Entry(names, digest, bytes_on_disk(path.parent), in_use, damaged=True))
     return sorted(found, key=lambda entry: (not entry.names, entry.names, entry.digest))
 
 
@@ -178,10 +212,15 @@ def _publish(image: str, folder: Path, new: Path, digest: str) -> Root:
             except OSError as error:
                 if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
                     raise
-        root = _read(folder, digest)
         try:
-            held = hold(root)
-        except BackendError:
+            root = _read(folder, digest)
+        except (ValueError, FileNotFoundError):  # it is damaged, or has been removed meanwhile
+            if not new.exists():
+                raise BuildError(f"the root of {image} has been removed while it was made: build it again") from None
+            with contextlib.suppress(FileNotFoundError):  # runs that use it keep it until they have ended
+                (folder / digest).rename(folder / f"{TRASH}{secrets.token_hex(8)}")
+            continue
+        if (held := _held(folder / digest / "lock")) is None:
             continue  # the one that there was has been removed
         try:
             name = _name_file(folder, image)
@@ -196,7 +235,41 @@ def _publish(image: str, folder: Path, new: Path, digest: str) -> Root:
 
 def _read(folder: Path, digest: str) -> Root:
     path = folder / digest
-    return Root(path / "rootfs", digest, json.loads((path / "root.json").read_text("utf-8"))["environment"])
+    return Root(path / "rootfs", digest, _facts(path)["environment"])
+
+
+def _facts(folder: Path) -> dict[str, Any]:
+    """What `root.json` says. Raises `ValueError` if it is damaged."""
+    facts = json.loads((folder / "root.json").read_text("utf-8"))
+    try:
+        variables = [*facts["environment"].items()]
+        if isinstance(facts["bytes"], int) and all(isinstance(text, str) for pair in variables for text in pair):
+            return dict(facts)
+    except (KeyError, TypeError, AttributeError):
+        pass
+    raise ValueError("root.json lacks what it should say")
+
+
+def _require_usable(source: str, content: Content, rootfs: Path) -> None:
+    """Refuse what no run could start in. Raises `BuildError`."""
+    if not any(os.path.lexists(rootfs / shell) for shell in SHELLS):
+        raise BuildError(f"{source} cannot be used: it has no /bin/sh, so it is empty or no root file system")
+    variables = content.environment.items()
+    for name, value in variables:
+        try:
+            f"{name}{value}".encode()
+        except UnicodeEncodeError:
+            usable = False
+        else:
+            usable = name != "" and "\0" not in name + value
+        if not usable:
+            raise BuildError(f"{source} cannot be used: no process can have its environment variable {name[:80]!a}")
+    size = sum(len(f"{name}={value}".encode()) for name, value in variables)
+    if len(variables) > MAX_VARIABLES or size > MAX_VARIABLE_BYTES:
+        raise BuildError(
+            f"{source} cannot be used: it sets {len(variables)} environment variables of {size} bytes, and at most "
+            f"{MAX_VARIABLES} of {MAX_VARIABLE_BYTES} bytes together are possible"
+        )
 
 
 def _name_file(folder: Path, image: str) -> Path:

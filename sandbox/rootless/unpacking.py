@@ -2,7 +2,8 @@
 
 Every folder is opened below the open folder that contains it, and links on the way are resolved as in a chroot, so that
 nothing is written outside of the directory. Device files and pipes are left out. Owners, set-user-id bits and
-capabilities are not taken over: everything belongs to the user who unpacks it, and agents see it read-only.
+capabilities are not taken over: everything belongs to the user who unpacks it, nobody else may write to it, and agents
+see it read-only.
 """
 
 from __future__ import annotations
@@ -128,7 +129,7 @@ def _create(archive: tarfile.TarFile, member: tarfile.TarInfo, name: str, folder
         with contextlib.suppress(FileExistsError):
             os.mkdir(name, dir_fd=folder)
         with trees.opened_folder(name, folder) as inner:
-            os.fchmod(inner, member.mode & 0o777 | stat.S_IRWXU)
+            os.fchmod(inner, member.mode & 0o755 | stat.S_IRWXU)
         return
     if not (member.isfile() or member.issym() or member.islnk()):
         return
@@ -146,7 +147,7 @@ def _create(archive: tarfile.TarFile, member: tarfile.TarInfo, name: str, folder
         while chunk := content.read(trees.CHUNK):
             file.write(chunk)
         file.flush()
-        os.fchmod(descriptor, member.mode & 0o777 | stat.S_IRUSR | stat.S_IWUSR)
+        os.fchmod(descriptor, member.mode & 0o755 | stat.S_IRUSR | stat.S_IWUSR)
         os.utime(descriptor, (member.mtime, member.mtime))  # Python compares it with that in compiled modules
 
 

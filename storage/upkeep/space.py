@@ -29,8 +29,9 @@ Kind = Literal[
     "scratch",
     "roots",
 ]
-State = Literal["", "complete", "old", "incomplete", "in use"]
-"""Of a dataset: current and complete, complete but no longer current, or incomplete. Of a local copy: in use."""
+State = Literal["", "complete", "old", "incomplete", "in use", "damaged"]
+"""Of a dataset: current and complete, complete but no longer current, or incomplete. Of a local copy: in use. Of a root
+file system: damaged, so that it has to be built again."""
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ def test_a_root_is_built_listed_and_collected(store: Store, tmp_path: Path) -> N
     (tmp_path / "store").mkdir()
     made = []
     for number in range(2):
-        source = docker_save(tmp_path / f"{number}.tar", [archive(entry("usr/file", b"%d" % number))])
+        source = docker_save(tmp_path / f"{number}.tar", [archive(entry("bin/sh"), entry("usr/file", b"%d" % number))])
         output = mlebench("build", "base", "--rootless", "--from", str(source))
         made.append(roots.root_of("mlebench-base", get_settings().scratch))
         assert output == f"built mlebench-base in {made[-1].path}\n"
@@ -37,6 +37,12 @@ def test_a_root_is_built_listed_and_collected(store: Store, tmp_path: Path) -> N
         ("mlebench-base", "complete"),
         (made[0].digest[:12], "old"),
     ]
+    (made[0].path.parent / "root.json").write_bytes(b"")  # as a machine without power leaves it
+    listed = map(json.loads, mlebench("du", "--store", store.root, "--json").splitlines())
+    assert {item["name"]: item["state"] for item in listed if item["kind"] == "roots"} == {
+        "mlebench-base": "complete",
+        made[0].digest[:12]: "damaged",
+    }
     assert f"would remove roots {made[0].digest[:12]}" in mlebench(
         "gc", "--orphans", "--dry-run", "--store", store.root
     )

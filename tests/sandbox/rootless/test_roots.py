@@ -16,7 +16,7 @@ from pathlib import Path
 import pyarrow
 import pytest
 
-from common.locks import release
+from common.locks import locked, release
 from sandbox.definitions import BASE_IMAGE
 from sandbox.errors import BackendError, BuildError
 from sandbox.rootless import building, roots
@@ -24,12 +24,28 @@ from sandbox.rootless.archives import unpack_archive
 from tests.sandbox.rootless import images
 from tests.sandbox.rootless.images import archive, config, docker_save, entry, folder, link, oci_layout
 
-LAYERS = [archive(folder("usr"), entry("usr/a", b"1")), archive(entry("usr/b", b"2"))]
+SHELL = entry("bin/sh")
+LAYERS = [archive(SHELL, folder("usr"), entry("usr/a", b"1")), archive(entry("usr/b", b"2"))]
 import_root = partial(building.import_root, on_line=lambda _: None)
 
 
+def saved(path: Path, layers: list[object]) -> None:
+    """Write an archive of docker save that names odd entries as its layers."""
+    manifest = json.dumps([{"Config": "config.json", "Layers": layers}]).encode()
+    odd = (folder("folder"), link("link", "link"))
+    path.write_bytes(archive(entry("config.json", config(LAYERS[:1])), entry("manifest.json", manifest), *odd))
+
+
+def circle(path: Path) -> None:
+    """Make an OCI layout with an index that names itself."""
+    layout, digest = oci_layout(path, {}), "a" * 64
+    index = json.dumps({"manifests": [{"digest": f"sha256:{digest}"}]})
+    (layout / "blobs/sha256" / digest).write_text(index)
+    (layout / "index.json").write_text(index)
+
+
 def content(root: roots.Root) -> dict[str, str]:
-    return {path.name: path.read_text() for path in (root.path / "usr").iterdir()}
+    return {path.name: path.read_text() for path in (root.path / "usr").iterdir() if path.is_file()}
 
 
 class TestSources:
@@ -73,7 +89,8 @@ class TestSources:
 
     def test_a_directory_and_the_archive_of_one(self, tmp_path: Path) -> None:
         source = tmp_path / "sandbox"
-        (source / "usr").mkdir(parents=True)
+        (source / "usr/bin").mkdir(parents=True)
+        (source / "usr/bin/sh").touch()
         (source / "usr/a").write_text("1")
         (source / ".singularity.d/env").mkdir(parents=True)
         (source / ".singularity.d/env/10-docker2singularity.sh").write_text(
@@ -98,7 +115,7 @@ class TestSources:
             import_root("x", str(source), tmp_path / "scratch")
         program = tmp_path / "bin" / "apptainer"
         program.parent.mkdir()
-        program.write_text('#!/bin/sh\nmkdir -p "$4/usr" && echo "$5" > "$4/usr/a"\n')
+        program.write_text('#!/bin/sh\nmkdir -p "$4/usr" "$4/bin" && touch "$4/bin/sh" && echo "$5" > "$4/usr/a"\n')
         program.chmod(0o755)
         monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
         assert content(import_root("x", str(source), tmp_path / "scratch")) == {"a": f"{source}\n"}
@@ -115,6 +132,16 @@ class TestSources:
             (lambda path: path.write_bytes(archive(entry("manifest.json", b"{"))), "no image that docker save"),
             (lambda path: path.write_bytes(archive(link("manifest.json", "manifest.json"))), "cannot be used"),
             (lambda path: docker_save(path, [archive(entry("../x", b"x"))]), "leads out of it"),
+            (lambda path: saved(path, ["folder"]), "a layer is missing"),
+            (lambda path: saved(path, ["link"]), "cannot be used"),
+            (lambda path: saved(path, [7]), "a layer is missing"),
+            (lambda path: path.write_bytes(b"\0" * 600), "no /bin/sh"),
+            (lambda path: docker_save(path, LAYERS, config(LAYERS, ["=x"])), "environment variable ''"),
+            (lambda path: docker_save(path, LAYERS, config(LAYERS, ["A=\0"])), "environment variable 'A'"),
+            (lambda path: docker_save(path, LAYERS, config(LAYERS, ["A=\ud800"])), "environment variable 'A'"),
+            (lambda path: docker_save(path, LAYERS, config(LAYERS, [f"V{n}=x" for n in range(3500)])), "sets 3500"),
+            (lambda path: docker_save(path, LAYERS, config(LAYERS, ["A=" + "x" * 200_000])), "sets 1 environment"),
+            (lambda path: circle(path), "another content than its name says"),
         ],
     )
     def test_what_cannot_be_used_leaves_nothing(self, tmp_path: Path, make: object, message: str) -> None:
@@ -125,7 +152,7 @@ class TestSources:
         assert not list((tmp_path / "scratch").glob("roots/*")) + list((tmp_path / "scratch").glob("roots/.*"))
 
     def test_mount_points_are_never_links(self, tmp_path: Path) -> None:
-        layer = archive(link("etc", "/etc"), link("tmp", "usr"), link("home", "../.."), entry("proc", b"x"))
+        layer = archive(SHELL, link("etc", "/etc"), link("tmp", "usr"), link("home", "../.."), entry("proc", b"x"))
         root = import_root("x", str(docker_save(tmp_path / "i.tar", [layer])), tmp_path)
         for path in (*roots.FOLDERS, *roots.FILES):
             assert not (root.path / path).is_symlink()
@@ -163,6 +190,35 @@ def test_roots_are_removed_once_no_image_has_them_and_no_run_uses_them(tmp_path:
     with pytest.raises(BackendError, match="has been removed"):
         roots.hold(old)
     assert roots.root_of("x", tmp_path) == new
+
+
+def test_a_lock_that_somebody_keeps_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(roots, "LOCK_SECONDS", 0.0)
+    root = import_root("x", str(docker_save(tmp_path / "i.tar", LAYERS)), tmp_path)
+    lock = root.path.parent / "lock"
+    with locked(lock) as mine:
+        assert mine is not None
+        with pytest.raises(BackendError, match=f"another process keeps {lock} locked"):
+            roots.hold(root)
+    release(roots.hold(root))
+
+
+@pytest.mark.parametrize("left", [b"", b"{}", b'{"environment": [], "bytes": 1}', None])
+def test_a_damaged_root_is_built_again(tmp_path: Path, left: bytes | None) -> None:
+    source = docker_save(tmp_path / "i.tar", LAYERS)
+    root = import_root(BASE_IMAGE, str(source), tmp_path)
+    facts = root.path.parent / "root.json"
+    facts.unlink()
+    if left is not None:
+        facts.write_bytes(left)
+    with pytest.raises(BackendError, match="mlebench build base --rootless"):
+        roots.root_of(BASE_IMAGE, tmp_path)
+    assert [entry.damaged for entry in roots.entries(tmp_path)] == [True]
+    held = roots.hold(root)
+    assert import_root(BASE_IMAGE, str(source), tmp_path) == roots.root_of(BASE_IMAGE, tmp_path) == root
+    assert [entry.damaged for entry in roots.entries(tmp_path)] == [False]
+    assert len(list((tmp_path / "roots").glob(f"{roots.TRASH}*"))) == 1, "a run uses it"
+    release(held)
 
 
 def test_what_a_killed_build_has_left_is_removed_an_hour_later(tmp_path: Path) -> None:

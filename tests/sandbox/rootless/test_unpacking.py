@@ -62,15 +62,18 @@ def test_later_layers_replace_and_hide_what_earlier_ones_have(tmp_path: Path) ->
 def test_rights_of_the_image_are_not_taken_over(tmp_path: Path) -> None:
     layer = archive(
         *(entry("su", b"x", mode=0o6755, uid=0), entry("secret", b"x", mode=0o000), folder("closed", 0o000)),
+        *(folder("tmp", 0o1777), entry("all", b"x", mode=0o666)),
         *(entry("closed/x", b"x"), entry("dev/sda", type=tarfile.BLKTYPE), entry("pipe", type=tarfile.FIFOTYPE)),
     )
     root = unpacked(tmp_path, layer)
-    assert {name: (root / name).stat().st_mode & 0o7777 for name in ("su", "secret", "closed")} == {
+    assert {name: (root / name).stat().st_mode & 0o7777 for name in ("su", "secret", "closed", "tmp", "all")} == {
         "su": 0o755,
         "secret": 0o600,
         "closed": 0o700,
-    }
-    assert sorted(files(root)) == ["closed/x", "secret", "su"]
+        "tmp": 0o755,
+        "all": 0o644,
+    }, "and nobody else may change what all users share"
+    assert sorted(files(root)) == ["all", "closed/x", "secret", "su"]
     assert not any((root / "dev").iterdir())
     assert (root / "su").stat().st_mtime == 1_700_000_000, "compiled modules of Python depend on it"
 
