@@ -48,6 +48,6 @@ def command(storage: StoreOptions) -> int:
     title = f"{store.root} and {settings.scratch}"
     show_table(("WHAT", "NAME", "SIZE", "FILES", "STATE"), rows, title, right=("SIZE", "FILES"))
     click.echo(
-        f"{data_size(sum(usage.bytes for usage in usages))} in total; mlebench gc removes data that is not needed"
+        f"{data_size(sum(usage.bytes for usage in usages))} in total; mlebench gc --help says what can be removed"
     )
     return 0

@@ -28,6 +28,8 @@ _SHOWN = {
     "reward": "REWARD",
     "duration_seconds": "TIME",
 }
+_MOST_NAMED = 2
+"""Competitions of a training that are named in a line."""
 _FORMS = {"reward": "{:.3f}".format, "duration_seconds": elapsed}
 
 
@@ -55,7 +57,9 @@ def show_episodes(store: Store, name: str | None, report: Path | None = None) ->
     show_table(list(_SHOWN.values()), [_cells(row) for row in episodes.to_dict("records")], right={"STEPS", "REWARD"})
     if len(rows := _batches(episodes)) > 1:
         click.echo()
-        show_table(("EPISODES", "MEAN REWARD", "VALID"), rows, "Rewards in the order of time:")
+        left_out = int(episodes["reward"].isna().sum())
+        without = f" ({left_out} without a reward are left out)" if left_out else ""
+        show_table(("EPISODES", "MEAN REWARD", "VALID"), rows, f"Rewards in the order of time{without}:")
     if report is not None:
         click.echo(f"\n{report}")
 
@@ -77,7 +81,7 @@ def _show_names(store: Store, episodes: pd.DataFrame) -> None:
         (
             row["name"],
             str(row["episodes"]),
-            clean(", ".join(row["competitions"])),
+            _listed(row["competitions"]),
             _cell("reward", row["mean_reward"]),
             f"{row['last_started']:%Y-%m-%d %H:%M}",
         )
@@ -85,6 +89,11 @@ def _show_names(store: Store, episodes: pd.DataFrame) -> None:
     ]
     show_table(("NAME", "EPISODES", "COMPETITIONS", "MEAN REWARD", "LAST STARTED (UTC)"), lines)
     click.echo(f"in {store.root}")
+
+
+def _listed(competitions: list[str]) -> str:
+    more = len(competitions) - _MOST_NAMED
+    return clean(", ".join(competitions[:_MOST_NAMED])) + (f" and {more} more" if more > 0 else "")
 
 
 def _batches(episodes: pd.DataFrame) -> list[tuple[str, str, str]]:
