@@ -11,6 +11,7 @@ import atexit
 import contextlib
 import math
 import os
+import shutil
 import signal
 import tempfile
 import threading
@@ -42,19 +43,22 @@ def begin(seconds: float | None) -> None:
     Args:
         seconds: the time until its end; None if that is not known. A signal may still say it.
     """
-    descriptor, name = tempfile.mkstemp(prefix="mlebench-job-")
-    os.close(descriptor)
-    atexit.register(Path(name).unlink, missing_ok=True)
-    os.environ[FILE_VARIABLE] = name
+    folder = tempfile.mkdtemp(prefix="mlebench-job-")  # where no other user can make or replace files
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    os.environ[FILE_VARIABLE] = str(Path(folder, "leaves_at"))
     margin = 0.0 if seconds is None else min(LEAVE_SECONDS, seconds * _LEAST_SHARE)
     _write(math.inf if seconds is None else time.time() + seconds - margin)
     for number in SIGNALS:
-        signal.signal(number, lambda *_: leave())
+        signal.signal(number, leave)
 
 
-def leave() -> None:
-    """Hand over all runs of the job now."""
-    _write(time.time())
+def leave(*_signal: object) -> None:
+    """Hand over all runs of the job now. It raises nothing: signal handlers call it."""
+    try:
+        _write(time.time())
+    except OSError as error:
+        reason = error.strerror or error
+        os.write(2, f"the end of the job cannot be written to {os.environ[FILE_VARIABLE]}: {reason}\n".encode())
 
 
 def leaves_at() -> float | None:
