@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import math
 import threading
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from competitions import registry
 from competitions.competition import Competition
 from competitions.truth import require_scorable, truth_form
 from competitions.variant import Variant
+from competitions.variants.derive import SUMMARY
 from grading.feedback.public_scores import PublicPart, PublicScores
 from grading.grade import Grade
 from grading.medals import Thresholds, above_median, dense_reward, human_percentile, medal_for
@@ -55,18 +57,39 @@ def is_evaluated(competition: Competition) -> bool:
     return whole.id in registry.list(EVALUATION)
 
 
-def require_allowed(competition: Competition, *, allow_eval: bool, allow_test_scores: bool) -> None:
-    """Raise `UserError` if agents must not be trained on the prepared dataset of a competition."""
+def has_whole_test_set(competition: Competition, public: Path | None = None) -> bool:
+    """Whether scores are on more than half of the benchmark's test set, not those of a small variant.
+
+    Args:
+        competition: the competition, or a variant.
+        public: the public files, which say how many test units a variant has; None if they are not known yet.
+    """
+    if not isinstance(competition, Variant):
+        return True
+    if public is None:
+        return False
+    summary = json.loads((public / SUMMARY).read_text("utf-8"))
+    return 2 * int(summary["test_units"]) > int(summary.get("all_test_units", 0))  # older ones do not say it
+
+
+def require_allowed(competition: Competition, *, whole: bool, allow_eval: bool, allow_test_scores: bool) -> None:
+    """Raise `UserError` if agents must not be trained on the prepared dataset of a competition.
+
+    `whole` is whether it has the whole test set, see `has_whole_test_set`.
+    """
     if is_evaluated(competition) and not allow_eval:
         raise UserError(
             f"{competition.id} is one of the 22 Lite competitions, on which agents are evaluated: train on others, or "
             "allow it with --allow-eval"
         )
-    if not isinstance(competition, Variant) and not allow_test_scores:
+    if whole and not allow_test_scores:
+        share, smaller = "whole test set", f"a small variant (mlebench prepare -c {competition.id} --rows 200)"
+        if isinstance(competition, Variant):
+            share = "test set, more than half of it"
+            smaller = f"fewer rows (mlebench prepare -c {competition.parent.id} --rows N --renew)"
         raise UserError(
-            f"rewards of {competition.id} would be scores on the benchmark's whole test set: train on a small variant "
-            f"(mlebench prepare -c {competition.id} --rows 200), or accept that with --allow-test-scores; scores of "
-            "agents that were trained with it must not be reported"
+            f"rewards of {competition.id} would be scores on the benchmark's {share}: train on {smaller}, or accept "
+            "that with --allow-test-scores; scores of agents that were trained with it must not be reported"
         )
 
 
@@ -82,6 +105,7 @@ class TrainingDataset:
         self._resources = contextlib.ExitStack()
         try:
             self.public = self._open(local_copy(store, self.dataset, "public", cache)) / "public"
+            self.whole = has_whole_test_set(self.competition, self.public)
             self._prepared = self._open(local_copy(store, self.dataset, "private", cache))
             self._grader = self._open(self._pool())
             self._checker = self._open(self._pool(validating=True))

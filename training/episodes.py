@@ -18,8 +18,8 @@ from typing import Any, Self
 from common.errors import UserError
 from common.settings import Settings, get_settings
 from competitions import registry
+from competitions.competition import Competition
 from competitions.editions import Edition
-from competitions.variant import Variant
 from sandbox.backend import Allocation, RunSpec
 from sandbox.host.slots import Claim
 from sandbox.isolation import Isolation
@@ -30,7 +30,7 @@ from storage.writers import StoreError
 from tasks.wiring.context import caps, local_cache
 from tasks.wiring.host import host_slots
 from training.actions import Action, Observation
-from training.datasets import TrainingDataset, is_evaluated, require_allowed
+from training.datasets import TrainingDataset, has_whole_test_set, is_evaluated, require_allowed
 from training.episode import Episode, EpisodeLimits, Step
 from training.journal import Journal, Trajectory
 from training.sandboxes import Sandboxes, in_parallel
@@ -158,11 +158,7 @@ class Episodes:
             raise UserError("nothing to train on: name competitions")
         self._store, self.options, self._settings = store, options, settings or get_settings()
         for competition_id in options.competitions:
-            require_allowed(
-                registry.get(competition_id),
-                allow_eval=options.allow_eval,
-                allow_test_scores=options.allow_test_scores,
-            )
+            self._require_allowed(competition := registry.get(competition_id), whole=has_whole_test_set(competition))
         self._resources = contextlib.ExitStack()
         self._datasets: dict[str, TrainingDataset] = {}
         self._running: dict[str, Running | None] = {}  # None while it is being started
@@ -176,6 +172,7 @@ class Episodes:
             for competition_id in options.competitions:
                 dataset = Dataset(options.edition, competition_id)
                 opened = self._resources.enter_context(TrainingDataset(store, dataset, local_cache()))
+                self._require_allowed(opened.competition, whole=opened.whole)
                 self._datasets[competition_id] = opened
             self._sandboxes = self._resources.enter_context(
                 Sandboxes(options.isolation, self._settings.scratch, options.warm)
@@ -187,6 +184,12 @@ class Episodes:
         except BaseException:
             self._resources.close()
             raise
+
+    def _require_allowed(self, competition: Competition, *, whole: bool) -> None:
+        allowed = self.options
+        require_allowed(
+            competition, whole=whole, allow_eval=allowed.allow_eval, allow_test_scores=allowed.allow_test_scores
+        )
 
     @property
     def names(self) -> Collection[str]:
@@ -232,7 +235,7 @@ class Episodes:
             self._running[id] = None
         resources.callback(self._running.pop, id)  # at last: who ends all episodes has to find it until then
         try:
-            if not self._marked and not isinstance(dataset.competition, Variant):
+            if not self._marked and dataset.whole:
                 mark(self._store, dataset.id, self._settings.host_name, self.options.group)
                 self._marked = True
             self._warm(dataset)
@@ -299,7 +302,7 @@ class Episodes:
             "dataset_key": dataset.dataset.key,
             "seed": seed,
             "division": "eval" if is_evaluated(dataset.competition) else "train",
-            "test_scores": not isinstance(dataset.competition, Variant),
+            "test_scores": dataset.whole,
             "backend": self.options.isolation.backend,
             "started_at": datetime.now(UTC).isoformat(),
         }

@@ -116,6 +116,7 @@ class _Selection:
         self.values: dict[str, Values] = {"train": {}, "test": {}}
         self.ids: dict[str, tuple[str, ...]] = {"train": (), "test": ()}
         self.units = {"train": 0, "test": 0}
+        self.all_test_units = 0
         self.smaller = False
         """Whether train has more units than are kept."""
         self.whole: list[str] = []
@@ -179,6 +180,7 @@ class _Selection:
 
     def _draw_test(self, test: Source, classes: frozenset[str] | None) -> tuple[str, ...]:
         draw = Draw(test_units(self.rows), self.seed, classes)
+        self.all_test_units = len({unit for unit, _ in test.rows()})
         for unit, row in test.rows():
             labels = [(name, row[name]) for name in test.labels]
             named = [name if value in ("1", "1.0") else value for name, value in labels] if classes is not None else ()
@@ -305,6 +307,7 @@ class _Selection:
         return {
             "train_units": self.units["train"],
             "test_units": self.units["test"],
+            "all_test_units": self.all_test_units,
             "seed": self.seed,
             "whole": sorted(self.whole),
         }
