@@ -18,6 +18,8 @@ from functools import partial
 from pathlib import Path
 from types import FrameType
 
+import psutil
+
 from common.processes import start_time
 from sandbox.limits import CANCEL_SECONDS, MIB, Limits
 from sandbox.process import processes
@@ -153,12 +155,13 @@ class Supervision:
                 descendants = self.tree.processes()
                 if limits.processes and len(descendants) > limits.processes:
                     return endings.process_limit(limits)
-                if (
-                    limits.memory_bytes
-                    and processes.memory(descendants, enough=limits.memory_bytes) > limits.memory_bytes
-                ):
-                    return endings.memory_limit(limits)
-                return self._disk.over()
+                return self._memory(descendants) or self._disk.over()
+        return None
+
+    def _memory(self, descendants: list[psutil.Process]) -> EndReason | None:
+        limit = self.limits.memory_bytes
+        if limit and processes.memory(descendants, enough=limit) > limit:
+            return endings.memory_limit(self.limits)
         return None
 
     def _own_end(self, code: int) -> EndReason | None:

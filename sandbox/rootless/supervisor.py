@@ -28,7 +28,7 @@ from sandbox.isolation import UNPRIVILEGED
 from sandbox.process import processes
 from sandbox.process.forking import start_agent
 from sandbox.process.supervisor import Supervision, main
-from sandbox.rootless import namespaces, syscalls
+from sandbox.rootless import memory, namespaces, syscalls
 from sandbox.rootless.limits import Group, bound, delegated
 from sandbox.supervision import endings
 from sandbox.supervision.endings import EndReason
@@ -139,6 +139,15 @@ class RootlessSupervision(Supervision):
             null = os.open(os.devnull, os.O_WRONLY)
             self._start_forwarder(null)
             os.close(null)
+
+    def _memory(self, descendants: list[psutil.Process]) -> EndReason | None:
+        limit = self.limits.memory_bytes
+        if (reason := super()._memory(descendants)) or self._group is not None or not limit:
+            return reason
+        if memory.shared_bytes(process.pid for process in descendants) > limit:
+            return endings.memory_limit(self.limits)
+        left = memory.scarce()
+        return None if left is None else endings.memory_floor(left)
 
     def _own_end(self, code: int) -> EndReason | None:
         if code and self._out_of_memory:

@@ -25,7 +25,7 @@ class _Comparison(ctypes.Structure):
     )
 
 
-UNCOUNTED = ("shmget", "msgget")
+UNCOUNTED = ("shmget", "msgget", "memfd_create")
 """Calls that take memory which no process has. Only a cgroup counts it."""
 
 
@@ -36,7 +36,8 @@ def program(*, counted: bool = True) -> bytes:
     Calls that the library does not know yet are not allowed.
 
     Args:
-        counted: whether a cgroup limits the memory of the run; otherwise `UNCOUNTED` are not allowed.
+        counted: whether a cgroup limits the memory of the run; otherwise the kernel does not know `UNCOUNTED`, so that
+            programs do without them.
 
     Raises:
         BackendError: the library is missing.
@@ -59,6 +60,7 @@ def program(*, counted: bool = True) -> bytes:
 
 
 def _add(library: ctypes.CDLL, context: ctypes.c_void_p, rule: dict[str, Any], without: Sequence[str]) -> None:
+    unknown = _ERRNO | seccomp.NO_SUCH_CALL
     action = _ALLOW if rule["action"] == "SCMP_ACT_ALLOW" else _ERRNO | rule["errnoRet"]
     comparisons = [
         _Comparison(part["index"], _OPERATORS[part["op"]], part["value"], part.get("valueTwo", 0))
@@ -66,12 +68,12 @@ def _add(library: ctypes.CDLL, context: ctypes.c_void_p, rule: dict[str, Any], w
     ]
     array = (_Comparison * len(comparisons))(*comparisons)
     for name in rule["names"]:
-        if name in without:
-            continue
         number = library.seccomp_syscall_resolve_name(name.encode())
         if number < 0:  # not known, or not on this processor
             continue
-        if code := library.seccomp_rule_add_array(context, ctypes.c_uint32(action), number, len(comparisons), array):
+        if code := library.seccomp_rule_add_array(
+            context, ctypes.c_uint32(unknown if name in without else action), number, len(comparisons), array
+        ):
             raise BackendError(f"{LIBRARY} refuses a rule for {name}: {os.strerror(-code)}")
 
 

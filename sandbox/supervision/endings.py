@@ -72,6 +72,11 @@ def memory_limit(limits: Limits) -> EndReason:
     return EndReason("memory", f"more memory than the limit of {size(limits.memory_bytes or 0)}")
 
 
+def memory_floor(left: int) -> EndReason:
+    """The machine has hardly any memory left, and the run is one of those that may have taken it."""
+    return EndReason("memory", f"the machine has only {size(left)} of memory left")
+
+
 def process_limit(limits: Limits) -> EndReason:
     """The run had more processes at once than its limit."""
     return EndReason("processes", f"more than {limits.processes} processes at once")

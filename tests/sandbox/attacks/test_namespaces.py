@@ -191,9 +191,40 @@ HOARD = """
 """
 
 
-def test_shared_memory_that_no_process_has(rootless: Hostile) -> None:
-    """Segments of System V stay when their process has let go of them. The run here has 200 MiB."""
-    done = rootless.run(python(HOARD), memory_bytes=200 << 20)
+HOARD_IN_MAPPINGS = """
+    import mmap, time
+    kept = []
+    for number in range(20):
+        kept.append(mmap.mmap(-1, 30 << 20, flags=mmap.MAP_SHARED | mmap.MAP_ANONYMOUS))
+        for _ in range(30):
+            kept[-1].write(b"x" * (1 << 20))
+        kept[-1].madvise(mmap.MADV_DONTNEED)
+        time.sleep(0.1)
+    print(600, flush=True)
+    time.sleep(3)
+"""
+HOARD_IN_SOCKETS = """
+    import array, os, socket, time
+    kept, pairs = 0, []
+    try:
+        for _ in range(10):
+            file = os.memfd_create("x")
+            pairs.append(socket.socketpair())
+            socket.send_fds(pairs[-1][0], [b"x"], [file])
+            for _ in range(40):
+                kept += os.write(file, b"x" * (1 << 20)) >> 20
+            os.close(file)
+    except OSError as error:
+        assert error.errno == 38, error
+    print(kept, flush=True)
+    time.sleep(3)
+"""
+
+
+@pytest.mark.parametrize("hoard", [HOARD, HOARD_IN_MAPPINGS, HOARD_IN_SOCKETS], ids=["System V", "mappings", "sockets"])
+def test_shared_memory_that_no_process_has(rootless: Hostile, hoard: str) -> None:
+    """Shared pages stay when their process has let go of them. The run here has 200 MiB."""
+    done = rootless.run(python(hoard), memory_bytes=200 << 20)
     assert done.result.status == "memory" or int(done.lines[0]) <= 200, done.lines
 
 
