@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import logging
 import os
@@ -11,9 +12,18 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from common import names
 from common.errors import explained
 from sandbox import scripts, variants
-from sandbox.definitions import BUILTIN_AGENTS, DEFINITION, Agent, readable
+from sandbox.definitions import (
+    AGENT_IMAGE,
+    BASE_IMAGE,
+    BUILTIN_AGENTS,
+    DEFINITION,
+    DOCKERFILE,
+    Agent,
+    readable,
+)
 from sandbox.errors import AgentError, UnknownAgent
 from sandbox.fields import read_fields
 
@@ -73,6 +83,40 @@ def load_agent(name_or_path: str | Path, extra_dirs: Iterable[str | Path] = ()) 
     if looks_like_path:
         hint = f"no such folder; {hint}"
     raise UnknownAgent(f"unknown agent {text!r}: {hint}")
+
+
+def require_own_image(agent: Agent, extra_dirs: Iterable[str | Path] = ()) -> None:
+    """Raise `AgentError` if an image of an agent that is not trusted would replace one that others run in.
+
+    Those are the base image, images of other agents, and for an agent with a Dockerfile all but its own, which could
+    replace an image that others are built on.
+
+    Args:
+        agent: the agent whose image is to be built or imported.
+        extra_dirs: as in `load_agent`.
+    """
+    if agent.trusted or agent.folder.parent == BUILTIN_AGENTS.resolve():
+        return
+    own = f"{AGENT_IMAGE}{agent.name}"
+    others = {BASE_IMAGE}
+    for folder in _folders(extra_dirs).values():
+        with contextlib.suppress(AgentError):
+            if folder != agent.folder:
+                others.add(_read(folder).image_name)
+    if agent.image_name == BASE_IMAGE and agent.image is None:
+        raise AgentError(f"agent {agent.name!r} has no {DOCKERFILE}: it runs in {BASE_IMAGE}, nothing to build")
+    image = agent.image_name.removesuffix(":latest")
+    if own not in others:
+        if image == own:
+            return
+        is_ours = image.rpartition("/")[2].startswith("mlebench-")  # however its registry is written
+        if not is_ours and agent.image_name not in others and not (agent.folder / DOCKERFILE).is_file():
+            return
+    raise AgentError(
+        f"agent {agent.name!r} is not trusted, and its image {names.shown(agent.image_name)} may be that of others: "
+        f"leave `image` out of its {DEFINITION}, with a {DOCKERFILE} and a name that no other agent has, or read it, "
+        "list its folder in MLEBENCH_AGENT_DIRS, and say `trusted: true`"
+    )
 
 
 @cache  # once a process: agents are looked up often

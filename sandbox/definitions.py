@@ -27,6 +27,8 @@ FOLDER_BYTES, FOLDER_FILES = 10 * GIB, 100_000
 """Limits of an agent's folder, which is read for its fingerprint and copied for every run."""
 DOCKERFILE = "Dockerfile"
 BASE_IMAGE = "mlebench-base"
+AGENT_IMAGE = "mlebench-agent-"
+"""What the names of images begin with that agents' Dockerfiles make."""
 SCRIPTS = ("validate_submission.sh", "score.sh", "public_score.sh")
 """The scripts by which agents reach the validation service."""
 GIVEN = ("instructions.txt", *SCRIPTS, "example_truth.csv", "example_truth.jsonl")
@@ -159,7 +161,7 @@ class Agent(BaseModel):
     @property
     def image_name(self) -> str:
         """The container image that the agent runs in."""
-        default = f"mlebench-agent-{self.name}" if (self.folder / DOCKERFILE).is_file() else BASE_IMAGE
+        default = f"{AGENT_IMAGE}{self.name}" if (self.folder / DOCKERFILE).is_file() else BASE_IMAGE
         return self.image or default
 
     def arguments(self) -> list[str]:

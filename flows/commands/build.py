@@ -73,7 +73,7 @@ def command(agent: str, dockerfile: DockerfileOptions, rootless: bool, source: s
     neither ship with the package nor are trusted are built without it and without network.
     """
     from common.settings import get_settings
-    from sandbox.agent_registry import load_agent
+    from sandbox.agent_registry import load_agent, require_own_image
     from sandbox.definitions import BASE_IMAGE
     from sandbox.docker.build import build_agent, build_base
     from sandbox.rootless import building
@@ -90,6 +90,8 @@ def command(agent: str, dockerfile: DockerfileOptions, rootless: bool, source: s
 
     settings = get_settings()
     definition = None if agent == "base" else load_agent(agent, settings.agent_dirs)
+    if definition is not None:
+        require_own_image(definition, settings.agent_dirs)
     image = definition.image_name if definition else BASE_IMAGE
     if not rootless:
         if definition is None:

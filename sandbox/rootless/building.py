@@ -112,8 +112,8 @@ def _from_engine(image: str, name: str, scratch: Path, on_line: OnLine, program:
     with tempfile.TemporaryDirectory(prefix="mlebench-build-") as temporary:
         archive, failures = Path(temporary) / "image.tar", []
         for path in [program] if program else filter(None, map(shutil.which, ("docker", "podman", "buildah"))):
-            save = ["save", "--output", str(archive), name]
-            command = ["push", name, f"docker-archive:{archive}"] if Path(path).name == "buildah" else save
+            save = ["save", "--output", str(archive), "--", name]
+            command = ["push", "--", name, f"docker-archive:{archive}"] if Path(path).name == "buildah" else save
             try:
                 build.run([path, *command], f"image {name} cannot be saved", on_line)
             except BuildError as error:

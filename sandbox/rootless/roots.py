@@ -30,7 +30,7 @@ from urllib.parse import quote, unquote
 from common import trees
 from common.locks import locked, release
 from common.syncing import sync_file_system
-from sandbox.definitions import BASE_IMAGE
+from sandbox.definitions import AGENT_IMAGE, BASE_IMAGE
 from sandbox.errors import BackendError, BuildError
 from sandbox.rootless.archives import Content, untagged
 from sandbox.world.files import bytes_on_disk, remove_tree
@@ -38,7 +38,6 @@ from sandbox.world.files import bytes_on_disk, remove_tree
 FOLDERS = ("dev", "etc", "home", "proc", "run", "sys", "tmp", "var", "var/tmp")
 FILES = ("etc/group", "etc/hosts", "etc/hostname", "etc/passwd", "etc/resolv.conf")
 """What something is mounted on: in every root, these are real folders and files, not links."""
-PREFIX = "mlebench-agent-"
 NEW, TRASH = ".new-", ".trash-"
 SHELLS = ("bin/sh", "usr/bin/sh")
 MAX_VARIABLES, MAX_VARIABLE_BYTES = 500, 64 << 10
@@ -82,7 +81,7 @@ def root_of(image: str, scratch: Path) -> Root:
     """
     folder = scratch / "roots"
     name = untagged(image)
-    agent = "base" if name == BASE_IMAGE else name.removeprefix(PREFIX) if name.startswith(PREFIX) else None
+    agent = "base" if name == BASE_IMAGE else name.removeprefix(AGENT_IMAGE) if name.startswith(AGENT_IMAGE) else None
     build = f"mlebench build {agent or 'AGENT'} --rootless"
     try:
         return _read(folder, _name_file(folder, image).read_text("utf-8").strip())

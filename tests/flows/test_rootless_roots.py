@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from click.testing import CliRunner
@@ -11,6 +12,7 @@ from click.testing import CliRunner
 from common.settings import get_settings
 from flows.cli import cli, main
 from flows.diagnosis import health
+from sandbox.errors import AgentError
 from sandbox.rootless import roots
 from tests.sandbox.rootless.images import archive, docker_save, entry
 from tests.stores import Store
@@ -72,3 +74,49 @@ def test_doctor_says_whether_agents_can_be_isolated_and_what_limits_them(monkeyp
     monkeypatch.setenv("PATH", "/nowhere")
     found = health.check_rootless()
     assert (found.verdict, found.message) == ("warn", "--backend rootless cannot run: bubblewrap is not installed")
+
+
+@pytest.fixture
+def untrusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder for agents that are not trusted. Nothing builds: no test changes images of this machine."""
+    monkeypatch.setenv("MLEBENCH_AGENT_DIRS", "[]")
+    get_settings.cache_clear()
+    for builder in ("sandbox.docker.build.build", "sandbox.docker.build.run"):
+        monkeypatch.setattr(builder, Mock(side_effect=AssertionError("it is built")))
+    return tmp_path
+
+
+def write_agent(folder: Path, definition: str, dockerfile: bool) -> str:
+    folder.mkdir()
+    (folder / "agent.yaml").write_text(f"description: Made here.\ntrusted: true\n{definition}\n")
+    (folder / "start.sh").touch()
+    if dockerfile:
+        (folder / "Dockerfile").write_text("FROM mlebench-base\n")
+    return str(folder)
+
+
+@pytest.mark.parametrize("how", [["--rootless", "--from", "x.tar"], ["--rootless"], []])
+@pytest.mark.parametrize(
+    ("name", "definition", "dockerfile"),
+    [
+        ("mine", "image: mlebench-base", False),
+        ("mine", "image: index.docker.io/library/mlebench-base:latest", False),
+        ("mine", "image: mlebench-agent-aide", True),
+        ("mine", "image: python:3.12-slim", True),
+        ("mine", "", False),
+        ("aide", "", True),
+    ],
+)
+def test_an_agent_that_is_not_trusted_replaces_no_image_of_others(
+    untrusted: Path, name: str, definition: str, dockerfile: bool, how: list[str]
+) -> None:
+    agent = write_agent(untrusted / name, definition, dockerfile)
+    with pytest.raises(AgentError, match=r"may be that of others|nothing to build"):
+        mlebench("build", agent, *how)
+
+
+def test_other_images_of_agents_that_are_not_trusted_are_imported(untrusted: Path) -> None:
+    source = docker_save(untrusted / "i.tar", [archive(entry("bin/sh"))])
+    for name, definition, dockerfile in (("other", "image: acme/agent:3", False), ("own", "", True)):
+        agent = write_agent(untrusted / name, definition, dockerfile)
+        assert "built " in mlebench("build", agent, "--rootless", "--from", str(source))
