@@ -142,8 +142,9 @@ def add(image: str, scratch: Path, source: str, unpack: Callable[[int], Content]
     folder = scratch / "roots"
     new = folder / f"{NEW}{secrets.token_hex(8)}"
     try:
-        (new / "rootfs").mkdir(parents=True)
-        (new / "lock").touch()  # with the permissions of the other files
+        new.mkdir(mode=0o755, parents=True)
+        (new / "rootfs").mkdir(mode=0o755)
+        (new / "lock").touch(mode=0o644)
         with locked(new / "lock", shared=True):  # so that it is in use until it has its name
             with trees.opened_folder(new / "rootfs") as top:
                 content = unpack(top)
@@ -151,6 +152,7 @@ def add(image: str, scratch: Path, source: str, unpack: Callable[[int], Content]
                 _make_mount_points(top)
             facts = {"environment": content.environment, "bytes": bytes_on_disk(new / "rootfs"), "source": source}
             (new / "root.json").write_text(json.dumps(facts, indent=1, allow_nan=False), encoding="utf-8")
+            (new / "root.json").chmod(0o644)
             sync_file_system(new)
             return _publish(image, folder, new, content.digest)
     except OSError as error:

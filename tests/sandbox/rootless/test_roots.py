@@ -192,6 +192,16 @@ def test_roots_are_removed_once_no_image_has_them_and_no_run_uses_them(tmp_path:
     assert roots.root_of("x", tmp_path) == new
 
 
+def test_nobody_else_can_write_to_a_root(tmp_path: Path) -> None:
+    layer = archive(SHELL, folder("tmp", 0o1777), folder("opt", 0o775), entry("opt/x", b"x", mode=0o666))
+    umask = os.umask(0)
+    try:
+        root = import_root("x", str(docker_save(tmp_path / "i.tar", [layer])), tmp_path / "scratch")
+    finally:
+        os.umask(umask)
+    assert [path for path in [root.path.parent, *root.path.parent.rglob("*")] if path.stat().st_mode & 0o022] == []
+
+
 def test_a_lock_that_somebody_keeps_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(roots, "LOCK_SECONDS", 0.0)
     root = import_root("x", str(docker_save(tmp_path / "i.tar", LAYERS)), tmp_path)
