@@ -227,6 +227,8 @@ class Episodes:
             raise UserError(f"{name!r} is not served; there is {', '.join(names)}")
         if id is not None and _IDS.fullmatch(id) is None:
             raise UserError("an episode_id has 1 to 64 letters, digits, dots, hyphens and underscores")
+        if id is not None and self._journal is not None and self._journal.has(id):
+            raise UserError(f"an episode {id} is recorded under the name {self.options.group}: choose another id")
         id = id or f"{self._writer}-{secrets.token_hex(8)}"
         dataset, resources = self._datasets[name], contextlib.ExitStack()
         with self._mutex:

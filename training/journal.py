@@ -77,8 +77,14 @@ class Journal:
             self._rows.append(row)
             part = f"{self._writer}-{self._number:06}"
             write_table(self._store, "episodes", self._group, self._rows, part)
-        url = self._store.url("episodes", self._group, f"{row['episode_id']}.json")
-        self._store.write_json(url, trajectory.as_json(row))
+        self._store.write_json(self._trajectory_url(str(row["episode_id"])), trajectory.as_json(row))
+
+    def has(self, episode_id: str) -> bool:
+        """Whether an episode of that id is recorded, also by another server."""
+        return self._store.exists(self._trajectory_url(episode_id))
+
+    def _trajectory_url(self, episode_id: str) -> str:
+        return self._store.url("episodes", self._group, f"{episode_id}.json")
 
 
 def _shortened(value: Any) -> Any:

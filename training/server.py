@@ -141,12 +141,12 @@ class Server:
             await session.close()
 
     async def _converse(self, connection: WebSocket, session: Session) -> None:
-        receiving = asyncio.ensure_future(connection.receive_text())
+        receiving = asyncio.ensure_future(_text(connection))
         try:
             while True:
                 answer = asyncio.ensure_future(_reply(await receiving, session))
                 # The next message is awaited at once: a client that goes during an action ends it.
-                receiving = asyncio.ensure_future(connection.receive_text())
+                receiving = asyncio.ensure_future(_text(connection))
                 await asyncio.wait({answer, receiving}, return_when=asyncio.FIRST_COMPLETED)
                 if receiving.done() and receiving.exception() is not None:
                     await session.close()
@@ -159,6 +159,14 @@ class Server:
             receiving.cancel()
             with contextlib.suppress(asyncio.CancelledError, Exception):
                 await receiving
+
+
+async def _text(connection: WebSocket) -> str:
+    """The next message; a binary one is no JSON, and read as an empty one. Raises `WebSocketDisconnect` at the end."""
+    message = await connection.receive()
+    if message["type"] == "websocket.disconnect":
+        raise WebSocketDisconnect(message["code"])
+    return message.get("text") or ""
 
 
 async def _reply(text: str, session: Session) -> dict[str, Any] | None:

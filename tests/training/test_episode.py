@@ -19,7 +19,6 @@ from grading.workers import GradingPool
 from storage.tables import read_table
 from storage.training_mark import MARK, marked
 from storage.writers import StoreError
-from tasks.variants import derive_variant
 from tests import readers
 from tests.sandbox.trajectory.test_atif import READ
 from tests.stores import Store
@@ -325,21 +324,6 @@ def test_test_scores_mark_the_store(make_episodes: Callable[..., Episodes], stor
     assert marked(store) is None
     episodes.begin().close()
     assert f"first {COMPETITION} on host" in str(marked(store))
-
-
-def test_a_variant_with_more_than_half_of_the_test_set_counts_as_the_whole(
-    make_episodes: Callable[..., Episodes], store: Store
-) -> None:
-    store.remove(store.url(*MARK.split("/")))
-    small, large = (derive_variant(f"{COMPETITION}--rows{rows}-seed0", store.root) for rows in (60, 200))
-    make_episodes(competitions=(small.competition_id,), allow_test_scores=False).begin().close()
-    assert marked(store) is None
-    with pytest.raises(UserError, match="more than half of it: train on fewer rows"):
-        make_episodes(competitions=(large.competition_id,), allow_test_scores=False)
-    running = make_episodes(competitions=(large.competition_id,)).begin()
-    running.close()
-    assert running.row()["test_scores"]
-    assert marked(store) is not None
 
 
 @pytest.mark.parametrize(

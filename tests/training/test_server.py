@@ -80,6 +80,7 @@ def test_an_episode_that_is_begun_ends_the_one_before(server: Served) -> None:
     ("message", "code"),
     [
         ("{", "INVALID_JSON"),
+        (b'{"type": "state"}', "INVALID_JSON"),
         ("[" * 100_000, "INVALID_JSON"),
         ("[]", "INVALID_JSON"),
         ('{"type": "mcp"}', "UNKNOWN_TYPE"),
@@ -92,7 +93,7 @@ def test_an_episode_that_is_begun_ends_the_one_before(server: Served) -> None:
         ('{"type": "reset", "data": {"episode_id": "../x"}}', "EXECUTION_ERROR"),
     ],
 )
-def test_a_wrong_message_is_an_error_and_not_the_end(server: Served, message: str, code: str) -> None:
+def test_a_wrong_message_is_an_error_and_not_the_end(server: Served, message: str | bytes, code: str) -> None:
     with socket(server) as connection:
         connection.send(message)
         answer = json.loads(connection.recv(30))
