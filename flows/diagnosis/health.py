@@ -100,6 +100,7 @@ def check_datasets(store: Store, competition_ids: Iterable[str]) -> Finding:
 def check_scratch(settings: Settings, store: Store, competition_ids: Iterable[str]) -> Finding:
     """The scratch directory is writable, and has room for agents and for the largest local copy of prepared data."""
     from flows.preparing import PREPARED_SHARE, archive_bytes
+    from sandbox.rootless import roots
 
     try:
         settings.scratch.mkdir(parents=True, exist_ok=True)
@@ -108,6 +109,10 @@ def check_scratch(settings: Settings, store: Store, competition_ids: Iterable[st
         probe.unlink()
     except OSError as error:
         return Finding("scratch", "fail", str(error), "choose another directory with MLEBENCH_SCRATCH")
+    try:
+        roots.require_own(settings.scratch)
+    except UserError as error:
+        return Finding("scratch", "fail", str(error))
     free = shutil.disk_usage(settings.scratch).free
     text = f"{data_size(free)} free for working files in {settings.scratch}"
     # Agents read data of a store elsewhere from local copies.

@@ -73,12 +73,31 @@ class Entry:
     """Its `root.json` cannot be read."""
 
 
+def require_own(scratch: Path) -> None:
+    """Raise `BackendError` if another user could have put roots there, or could change them.
+
+    A link `roots` in a folder of one's own may lead to those of somebody else, who has made them for all.
+    """
+    roots = scratch / "roots"
+    with contextlib.suppress(FileNotFoundError):
+        facts = scratch.stat()
+        own, of_all = facts.st_uid in (0, os.getuid()), facts.st_mode & stat.S_IWOTH
+        if of_all and facts.st_mode & stat.S_ISVTX:  # as /tmp: nobody can replace what another user has made
+            own, of_all = roots.lstat().st_uid in (0, os.getuid()), 0
+        if not own or of_all or roots.stat().st_mode & stat.S_IWOTH:
+            raise BackendError(
+                f"other users can write to {scratch} or its folder roots, or it is theirs: choose a folder that only "
+                "you can write to with MLEBENCH_SCRATCH, such as one of mktemp -d"
+            )
+
+
 def root_of(image: str, scratch: Path) -> Root:
     """The root file system of an image, by the name that the image has in container engines.
 
     Raises:
         BackendError: it has not been built on this machine, or is damaged; the message says how to build it.
     """
+    require_own(scratch)
     folder = scratch / "roots"
     name = untagged(image)
     agent = "base" if name == BASE_IMAGE else name.removeprefix(AGENT_IMAGE) if name.startswith(AGENT_IMAGE) else None
@@ -139,6 +158,7 @@ def add(image: str, scratch: Path, source: str, unpack: Callable[[int], Content]
     Raises:
         BuildError: it cannot be made.
     """
+    require_own(scratch)
     folder = scratch / "roots"
     new = folder / f"{NEW}{secrets.token_hex(8)}"
     try:

@@ -270,3 +270,23 @@ def test_many_make_the_same_root_while_it_is_collected(tmp_path: Path) -> None:
     stop.set()
     collector.join()
     assert not failures
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="makes folders of another user")
+@pytest.mark.parametrize(
+    ("owner", "mode", "roots_owner", "roots_mode"),
+    [(1234, 0o755, 0, 0o755), (0, 0o777, 0, 0o755), (0, 0o755, 0, 0o777), (0, 0o1777, 1234, 0o755)],
+)
+def test_roots_that_another_user_could_have_put_there(
+    tmp_path: Path, owner: int, mode: int, roots_owner: int, roots_mode: int
+) -> None:
+    scratch, source = tmp_path / "scratch", docker_save(tmp_path / "i.tar", LAYERS)
+    import_root("x", str(source), scratch)
+    roots.root_of("x", scratch)
+    for path, uid, bits in ((scratch, owner, mode), (scratch / "roots", roots_owner, roots_mode)):
+        os.chown(path, uid, uid)
+        path.chmod(bits)
+    with pytest.raises(BackendError, match="other users can write to"):
+        roots.root_of("x", scratch)
+    with pytest.raises(BackendError, match="other users can write to"):
+        import_root("y", str(source), scratch)
