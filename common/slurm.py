@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import subprocess
 import time
@@ -16,6 +17,24 @@ _SQUEUE_SECONDS = 60.0
 def job() -> str | None:
     """The number of the job; None outside of a job."""
     return os.environ.get("SLURM_JOB_ID") or None
+
+
+def forget_ended() -> None:
+    """Unset the number of the job for this process and those that it starts, if the job has ended.
+
+    A shell may outlive the job that it names, for example in tmux. What runs there is not ended with a job.
+    """
+    number = job()
+    if number is None:
+        return
+    command = ["squeue", "--noheader", "--job", number, "--format", "%T"]
+    try:
+        answer = subprocess.run(command, capture_output=True, text=True, timeout=_SQUEUE_SECONDS, check=False)
+        ended = not answer.stdout.strip() if not answer.returncode else "Invalid job id" in answer.stderr
+    except (OSError, subprocess.SubprocessError, ValueError):  # no squeue, as in a container
+        ended = (_number("SLURM_JOB_END_TIME") or math.inf) < time.time()
+    if ended:
+        del os.environ["SLURM_JOB_ID"]
 
 
 def cpus() -> int | None:

@@ -76,6 +76,7 @@ class HostOptions:
         from common.settings import get_settings
         from tasks.wiring import job
 
+        slurm.forget_ended()
         get_settings.cache_clear()
         name, number = self.name, slurm.job()
         if name is None and number is not None and get_settings().host_name == socket.gethostname():

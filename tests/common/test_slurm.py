@@ -58,3 +58,23 @@ def test_a_job_has_a_part_of_its_machine(job: Path, monkeypatch: pytest.MonkeyPa
     assert (slurm.cpus(), slurm.memory_bytes()) == (8, 8 << 30)
     monkeypatch.setenv("SLURM_MEM_PER_NODE", "65536")
     assert slurm.memory_bytes() == 64 << 30
+
+
+def test_a_shell_may_outlive_its_job(job: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    job.write_text("RUNNING\n")
+    slurm.forget_ended()
+    assert slurm.job() == "7"
+    for answer in ("", None):
+        job.write_text(answer or "")
+        if answer is None:
+            (job.parent / "squeue").write_text("#!/bin/sh\necho 'error: Invalid job id specified' >&2; exit 1\n")
+        slurm.forget_ended()
+        assert slurm.job() is None
+        monkeypatch.setenv("SLURM_JOB_ID", "7")
+    (job.parent / "squeue").write_text("#!/bin/sh\necho 'Unable to contact slurm controller' >&2; exit 1\n")
+    slurm.forget_ended()
+    assert slurm.job() == "7"
+    monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.setenv("SLURM_JOB_END_TIME", "1700000000")
+    slurm.forget_ended()
+    assert slurm.job() is None
