@@ -26,7 +26,7 @@ from sandbox.agent_registry import load_agent
 from sandbox.backend import Backend, RunHandle, RunResult, RunSpec
 from sandbox.confinement.world import HOME
 from sandbox.definitions import GIVEN
-from sandbox.errors import BackendError, RunLost
+from sandbox.errors import BackendError, RunLost, UntrustedAgentRefused
 from sandbox.isolation import Isolation
 from sandbox.supervision import control
 from sandbox.world.files import remove_tree
@@ -211,8 +211,14 @@ class Sandboxes:
             warm: number of sandboxes that wait for an episode.
 
         Raises:
+            UntrustedAgentRefused: the backend does not isolate, which is not allowed.
             BackendError: this machine cannot run sandboxes with that backend.
         """
+        if isolation.backend == "process" and not isolation.allow_untrusted:
+            raise UntrustedAgentRefused(
+                "the process backend does not isolate the commands of episodes from this machine: use docker, or "
+                'accept that with --allow-untrusted (in Python: allow=["untrusted"])'
+            )
         if isolation.backend not in _SHELLS:
             raise BackendError(f"the {isolation.backend} backend runs no episodes: use {' or '.join(_SHELLS)}")
         self.agent = load_agent(AGENT)
