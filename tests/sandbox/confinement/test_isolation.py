@@ -262,10 +262,13 @@ ASK = """
             proxy.sendall(request + b" HTTP/1.1\\r\\n\\r\\n")
             answer = proxy.recv(1000).split(b"\\r\\n")[0].decode()
             if then:
-                for at in (0, 20):  # a server's parser gets it in pieces, too
-                    proxy.sendall(then[at:][:20] if not at else then[at:])
-                proxy.shutdown(socket.SHUT_WR)
-                return answer, b"".join(iter(lambda: proxy.recv(1000), b""))[:2].hex()
+                try:
+                    for at in (0, 20):  # a server's parser gets it in pieces, too
+                        proxy.sendall(then[at:][:20] if not at else then[at:])
+                    proxy.shutdown(socket.SHUT_WR)
+                    return answer, b"".join(iter(lambda: proxy.recv(1000), b""))[:2].hex()
+                except ConnectionError:  # it was refused after the first piece
+                    return answer, ""
             return answer
     print(ask(b"CONNECT Allowed.example:443", hello("allowed.EXAMPLE")))
     for then in (hello("other.example"), hello(None), b"SSH-2.0-OpenSSH_9.2 and so on" * 3, b"GET / HTTP/1.1" * 3):
