@@ -11,6 +11,7 @@ import contextlib
 import os
 import subprocess
 import sys
+import tempfile
 import time
 import uuid
 from collections import Counter
@@ -211,7 +212,13 @@ class ProcessBackend(base.SupervisingBackend):
         with layout.supervisor_log.open("wb") as log:
             child = subprocess.Popen(
                 [sys.executable, "-m", self.supervisor, str(layout.workdir), *map(str, locks)],
-                env={"PATH": _search(), "LANG": "C.UTF-8", "PYTHONPATH": package, "PYTHONSAFEPATH": "1"},
+                env={
+                    "PATH": _search(),
+                    "LANG": "C.UTF-8",
+                    "PYTHONPATH": package,
+                    "PYTHONSAFEPATH": "1",
+                    "TMPDIR": tempfile.gettempdir(),  # where the sockets of the run's services are
+                },
                 cwd="/",
                 stdin=subprocess.DEVNULL,
                 stdout=log,
