@@ -24,8 +24,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from sandbox.confinement.addresses import why_not
+from sandbox.confinement.loopback import PROXIED, PROXY_SOCKET
 from sandbox.definitions import Agent
 from sandbox.errors import BackendError
+from sandbox.host.folder import socket_folder
 from sandbox.isolation import Network
 
 PORTS = {"allowlist": frozenset({443}), "open": frozenset({80, 443})}
@@ -157,6 +159,25 @@ class Proxy(socketserver.ThreadingUnixStreamServer):
         """Stop listening."""
         self.shutdown()
         self.server_close()
+
+
+class Proxies:
+    """The proxies of a backend's runs, under a policy that has one."""
+
+    def __init__(self, policy: Network, hosts: Collection[str]) -> None:
+        """Start none yet; arguments as of `Proxy`."""
+        self._policy, self._hosts = policy, hosts
+        self._proxies: dict[Path, Proxy] = {}
+
+    def start(self, workdir: Path) -> None:
+        """Start that of a run, unless there is one. It has to be there before the agent, which may connect."""
+        if self._policy in PROXIED and workdir not in self._proxies:
+            self._proxies[workdir] = Proxy(socket_folder(workdir) / PROXY_SOCKET, self._policy, self._hosts)
+
+    def close(self, workdir: Path) -> None:
+        """Close that of a run; no error without one."""
+        if proxy := self._proxies.pop(workdir, None):
+            proxy.close()
 
 
 def _plain(method: str, target: str, header: bytes) -> tuple[str, bytes]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 from common.locks import acquire
 from sandbox.backend import Attachment, Capabilities, RunHandle, RunResult, RunSpec, ServiceAddresses
 from sandbox.confinement import loopback
-from sandbox.confinement.proxy import Proxy, require_listed
+from sandbox.confinement.proxy import Proxies, require_listed
 from sandbox.definitions import BASE_IMAGE, Agent
 from sandbox.docker import abandoned, engines, network, runs, watch
 from sandbox.docker.containers import ContainerConfig, find_image, user
@@ -72,7 +72,7 @@ class DockerBackend(base.SupervisingBackend):
         self._client = client or connect()
         engines.check_runtime(self._client, runtime)
         self._open: dict[Path, tuple[RunHandle | None, int]] = {}  # work directory -> run, lock
-        self._proxies: dict[Path, Proxy] = {}
+        self._proxies = Proxies(policy, self.allowed_hosts)
         super().__init__()  # last, as it registers `close` for the end of the process
 
     @classmethod
@@ -216,10 +216,10 @@ class DockerBackend(base.SupervisingBackend):
     def _start(self, spec: RunSpec, layout: control.Layout) -> RunHandle:
         try:
             self._acquire(spec, layout)
-            self._start_proxy(layout)  # before the agent, which may connect at once
+            self._proxies.start(layout.workdir)  # before the agent, which may connect at once
             attachment = self._start_or_find(spec, layout)
         except BaseException:
-            self._close_proxy(layout)
+            self._proxies.close(layout.workdir)
             self._release(layout)
             raise
         container = runs.find(self._client, layout.workdir)
@@ -267,18 +267,9 @@ class DockerBackend(base.SupervisingBackend):
         config = ContainerConfig(image, engine, self.policy, self.runtime, user(engine))
         launch(self._client, spec, layout, identity, config)
 
-    def _start_proxy(self, layout: control.Layout) -> None:
-        if self.policy in loopback.PROXIED and layout.workdir not in self._proxies:
-            socket = socket_folder(layout.workdir) / loopback.PROXY_SOCKET
-            self._proxies[layout.workdir] = Proxy(socket, self.policy, self.allowed_hosts)
-
-    def _close_proxy(self, layout: control.Layout) -> None:
-        if proxy := self._proxies.pop(layout.workdir, None):
-            proxy.close()
-
     def _remove(self, layout: control.Layout) -> None:
         """Remove the containers of a run that has ended; its work directory stays."""
-        self._close_proxy(layout)
+        self._proxies.close(layout.workdir)
         network.remove(self._client, layout.workdir)
 
     def _acquire(self, spec: RunSpec, layout: control.Layout) -> None:

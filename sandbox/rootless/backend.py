@@ -15,7 +15,7 @@ from typing import Any, Self
 
 from sandbox.backend import Capabilities, RunHandle, RunResult, RunSpec, ServiceAddresses
 from sandbox.confinement import loopback, world
-from sandbox.confinement.proxy import Proxy, require_listed
+from sandbox.confinement.proxy import Proxies, require_listed
 from sandbox.confinement.world import Mount
 from sandbox.definitions import Agent
 from sandbox.errors import BackendError
@@ -56,9 +56,7 @@ class RootlessBackend(ProcessBackend):
         """
         self._bwrap = require_usable()
         self.scratch, self.policy, self.allowed_hosts = scratch, policy, tuple(allowed_hosts)
-        self._proxies: dict[Path, Proxy] = {}
-        self._held: dict[Path, int] = {}
-        """Locks of the roots of runs that are being started, which their supervisors inherit."""
+        self._proxies = Proxies(policy, self.allowed_hosts)
         super().__init__()
 
     @classmethod
@@ -109,12 +107,12 @@ class RootlessBackend(ProcessBackend):
         try:
             return super().wait(handle, on_log)
         finally:
-            self._close_proxy(handle.workdir)
+            self._proxies.close(handle.workdir)
 
     def discard(self, handle: RunHandle) -> None:
         """Remove everything of the run from this machine; see ``Backend.discard``."""
         super().discard(handle)
-        self._close_proxy(handle.workdir)
+        self._proxies.close(handle.workdir)
         remove_tree(socket_folder(handle.workdir))
 
     def _check(self, spec: RunSpec) -> None:
@@ -124,15 +122,11 @@ class RootlessBackend(ProcessBackend):
         return base.identity(spec, self.policy)
 
     def _start(self, spec: RunSpec, layout: control.Layout) -> RunHandle:
-        if (
-            self.policy in loopback.PROXIED and layout.workdir not in self._proxies
-        ):  # before the agent, which may connect
-            socket = socket_folder(layout.workdir) / loopback.PROXY_SOCKET
-            self._proxies[layout.workdir] = Proxy(socket, self.policy, self.allowed_hosts)
+        self._proxies.start(layout.workdir)
         try:
             return super()._start(spec, layout)
         except BaseException:
-            self._close_proxy(layout.workdir)
+            self._proxies.close(layout.workdir)
             raise
 
     def _lay_out(self, spec: RunSpec, layout: control.Layout) -> RunSpec:
@@ -140,7 +134,6 @@ class RootlessBackend(ProcessBackend):
 
     def _launch_spec(self, spec: RunSpec, layout: control.Layout, cores: list[int]) -> control.LaunchSpec:
         root = root_of(spec.agent.image_name, self.scratch)
-        self._held[layout.workdir] = hold(root)
         launch_spec = super()._launch_spec(spec, layout, cores)
         env = {**root.environment, **world.environment(spec, root.environment, self.policy)}
         devices = gpus(spec.allocation.gpus, driver_files()) if spec.allocation.gpus else NONE
@@ -168,15 +161,11 @@ class RootlessBackend(ProcessBackend):
         )
 
     def _launch(self, spec: RunSpec, layout: control.Layout, launch_spec: control.LaunchSpec, locks: list[int]) -> None:
-        held = self._held.pop(layout.workdir)
+        held = hold(self.scratch, str(launch_spec.image))  # the supervisor inherits the lock
         try:
             super()._launch(spec, layout, launch_spec, [*locks, held])
         finally:
             os.close(held)
-
-    def _close_proxy(self, workdir: Path) -> None:
-        if proxy := self._proxies.pop(workdir, None):
-            proxy.close()
 
 
 def require_usable() -> str:

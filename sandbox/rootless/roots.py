@@ -114,7 +114,7 @@ def root_of(image: str, scratch: Path) -> Root:
         ) from None
 
 
-def hold(root: Root) -> int:
+def hold(scratch: Path, digest: str) -> int:
     """Keep a root from being removed; returns a descriptor to close, or to hand down to a process that outlives this.
 
     It may belong to another user, who has made it for all users of a disk.
@@ -122,9 +122,9 @@ def hold(root: Root) -> int:
     Raises:
         BackendError: it has been removed, or its lock is not free in `LOCK_SECONDS`.
     """
-    if (held := _held(root.path.parent / "lock")) is not None:
+    if (held := _held(scratch / "roots" / digest / "lock")) is not None:
         return held
-    raise BackendError(f"the root file system {root.digest[:12]} has been removed: start the run again")
+    raise BackendError(f"the root file system {digest[:12]} has been removed: start the run again")
 
 
 def _held(lock: Path) -> int | None:

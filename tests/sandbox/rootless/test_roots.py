@@ -171,7 +171,7 @@ def test_without_a_root_the_message_has_the_command(tmp_path: Path) -> None:
 
 def test_roots_are_removed_once_no_image_has_them_and_no_run_uses_them(tmp_path: Path) -> None:
     old = import_root("x", str(docker_save(tmp_path / "1.tar", LAYERS[:1])), tmp_path)
-    held = roots.hold(old)
+    held = roots.hold(tmp_path, old.digest)
     new = import_root("x", str(docker_save(tmp_path / "2.tar", LAYERS)), tmp_path)
     assert [(entry.names, entry.digest, entry.in_use) for entry in roots.entries(tmp_path)] == [
         (("x",), new.digest, False),
@@ -188,7 +188,7 @@ def test_roots_are_removed_once_no_image_has_them_and_no_run_uses_them(tmp_path:
     assert [entry.digest for entry in roots.remove_unused(tmp_path, dry=False)] == [old.digest]
     assert not old.path.parent.exists()
     with pytest.raises(BackendError, match="has been removed"):
-        roots.hold(old)
+        roots.hold(tmp_path, old.digest)
     assert roots.root_of("x", tmp_path) == new
 
 
@@ -209,8 +209,8 @@ def test_a_lock_that_somebody_keeps_is_named(tmp_path: Path, monkeypatch: pytest
     with locked(lock) as mine:
         assert mine is not None
         with pytest.raises(BackendError, match=f"another process keeps {lock} locked"):
-            roots.hold(root)
-    release(roots.hold(root))
+            roots.hold(tmp_path, root.digest)
+    release(roots.hold(tmp_path, root.digest))
 
 
 @pytest.mark.parametrize("left", [b"", b"{}", b'{"environment": [], "bytes": 1}', None])
@@ -224,7 +224,7 @@ def test_a_damaged_root_is_built_again(tmp_path: Path, left: bytes | None) -> No
     with pytest.raises(BackendError, match="mlebench build base --rootless"):
         roots.root_of(BASE_IMAGE, tmp_path)
     assert [entry.damaged for entry in roots.entries(tmp_path)] == [True]
-    held = roots.hold(root)
+    held = roots.hold(tmp_path, root.digest)
     assert import_root(BASE_IMAGE, str(source), tmp_path) == roots.root_of(BASE_IMAGE, tmp_path) == root
     assert [entry.damaged for entry in roots.entries(tmp_path)] == [False]
     assert len(list((tmp_path / "roots").glob(f"{roots.TRASH}*"))) == 1, "a run uses it"
@@ -247,7 +247,7 @@ def test_many_make_the_same_root_while_it_is_collected(tmp_path: Path) -> None:
         try:
             for number in range(10):
                 root = roots.add(f"{name}{number % 2}", tmp_path, "test", partial(unpack_archive, source, image="x"))
-                held = roots.hold(root)
+                held = roots.hold(tmp_path, root.digest)
                 assert content(root) == {"a": "1", "b": "2"}
                 release(held)
                 (tmp_path / "roots/names" / f"{name}{number % 2}.txt").unlink()
