@@ -208,6 +208,7 @@ def _run(benchmark: Benchmark, direct: bool) -> int:
             register(benchmark.pool)
         return full_benchmark(**benchmark.parameters())
 
+    slurm.forget_ended()
     if slurm.job() is not None:
         job.begin(slurm.seconds_left())
     started = time.monotonic()
