@@ -14,7 +14,7 @@ EPISODES = TableSchema(
         Column("seed", "int64", "Seed of the reset; null if there was none."),
         Column("division", "string", "`train`, or `eval` for a competition on which agents are evaluated."),
         Column("test_scores", "bool", "The reward is a score on the whole test set of the benchmark."),
-        Column("backend", "string", "Where the sandbox was: `process`, `docker` or `rootless`."),
+        Column("backend", "string", "Where the sandbox was: `process` or `docker`."),
         Column("started_at", "timestamp", "When the episode began."),
         Column("duration_seconds", "float64", "Time until it had ended.", "s"),
         Column("steps", "int64", "Number of actions."),

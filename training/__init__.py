@@ -8,3 +8,6 @@ episode    one attempt: actions until it submits or reaches a limit
 episodes   episodes at the same time, within the slots of the host
 journal    the record of each episode in the store
 """
+
+BACKENDS = ("docker", "process")
+"""The backends in whose sandboxes `training.shell` starts a shell."""

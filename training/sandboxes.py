@@ -32,6 +32,7 @@ from sandbox.supervision import control
 from sandbox.world.files import remove_tree
 from sandbox.world.instructions import instructions
 from sandbox.world.layout import DESCRIPTION
+from training import BACKENDS
 from training.shell import ContainerPipe, Pipe, ProcessPipe, Ran, Shell
 
 AGENT = Path(__file__).parent / "agent"
@@ -43,8 +44,6 @@ END_SECONDS = 10.0
 """The longest wait for what is known of a sandbox that seems to have ended."""
 WATCH_SECONDS = 60.0
 """The longest wait for the thread that watches a sandbox, when the sandbox has ended."""
-_SHELLS = ("docker", "process")
-"""The backends in whose sandboxes `training.shell` starts a shell."""
 _FIXED = ("agent", *GIVEN)
 """What a client cannot write, besides the data."""
 
@@ -219,8 +218,8 @@ class Sandboxes:
                 "the process backend does not isolate the commands of episodes from this machine: use docker, or "
                 'accept that with --allow-untrusted (in Python: allow=["untrusted"])'
             )
-        if isolation.backend not in _SHELLS:
-            raise BackendError(f"the {isolation.backend} backend runs no episodes: use {' or '.join(_SHELLS)}")
+        if isolation.backend not in BACKENDS:
+            raise BackendError(f"the {isolation.backend} backend runs no episodes: use {' or '.join(BACKENDS)}")
         self.agent = load_agent(AGENT)
         backends.require_runnable(self.agent, isolation, scratch=scratch)
         self._backend = backends.load(isolation.backend).create(isolation, scratch=scratch)

@@ -15,6 +15,7 @@ from competitions.editions import EDITIONS
 from flows.commands.options import Selection, StoreOptions, option, takes
 from flows.commands.quantities import POSITIVE_DURATION
 from flows.commands.types import RUN_GROUP, whole
+from training import BACKENDS
 
 _TOKEN_CHARACTERS = 16
 _TOKEN = re.compile(rf"[A-Za-z0-9_-]{{{_TOKEN_CHARACTERS},}}")
@@ -33,7 +34,7 @@ class EpisodeOptions:
         str,
         option(
             "--backend",
-            type=click.Choice(("docker", "process")),
+            type=click.Choice(BACKENDS),
             show_default=True,
             help="Where commands run. `process` does not isolate them.",
         ),
