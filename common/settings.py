@@ -31,6 +31,7 @@ from common.errors import UserError, close_matches, expected, one_line
 from common.plain_json import parse_json, read_json
 from common.providers import Price, Provider
 from common.quantities import Disk, Memory, Seconds, Size, TimeLimit
+from common.splits import OwnSplit
 from common.texts import read_text, typed_wrong
 
 PREFIX = "MLEBENCH_"
@@ -139,6 +140,9 @@ class Settings(BaseSettings):
     )
     competitions: Directories = Field(
         default_factory=list, description="Directories with further competition folders, as in PATH or as a JSON list."
+    )
+    splits: dict[str, OwnSplit] = Field(
+        default_factory=dict, description="Splits of your own by name, for `--split`: [splits.NAME] in mlebench.toml."
     )
     agent_dirs: Directories = Field(
         default_factory=list, description="Directories with further agent folders, as in PATH or as a JSON list."

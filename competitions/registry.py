@@ -5,14 +5,17 @@ from __future__ import annotations
 import builtins
 import logging
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache, lru_cache
 from pathlib import Path
+from typing import get_args
 
 from common.errors import UsageError, UserError, close_matches
+from common.splits import OwnSplit, RecordedSplit
 from common.units import counted
 from competitions.competition import Competition
 from competitions.errors import BadCompetition, UnknownCompetition, UnknownSplit
+from competitions.facts import Complexity
 from competitions.published_format import PublishedCompetition
 from competitions.variant import Variant, VariantName
 
@@ -20,11 +23,13 @@ CATALOG = Path(__file__).parent / "catalog"
 SPLITS = ("low", "lite", "medium", "high", "all", "dev", "demo", "systemcard")
 _FACTS = ("config.yaml", "leaderboard.csv", "checksums.yaml")
 _BENCHMARK = ("low", "medium", "high")
+_SPLIT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _COMPLEXITY = re.compile(r"^complexity: *(\w+)\s", re.MULTILINE)
 
 
-# Global, because an id must mean the same competition in every module of a process.
+# Global, because an id and a split must mean the same in every module of a process.
 _further: tuple[Path, ...] = ()
+_own_splits: dict[str, OwnSplit] = {}
 
 
 def extend(directories: Iterable[str | Path]) -> None:
@@ -34,6 +39,36 @@ def extend(directories: Iterable[str | Path]) -> None:
     """
     global _further
     _further = tuple(Path(directory).expanduser() for directory in directories)
+
+
+def define(splits: Mapping[str, OwnSplit]) -> None:
+    """Make splits of one's own known, replacing those of an earlier call. Raises `UserError` for a name that is taken.
+
+    Their competitions are looked up when the split is listed.
+    """
+    global _own_splits
+    for name in splits:
+        if name in {*SPLITS, *get_args(Complexity)}:
+            raise UserError(f"setting splits: {name!r} is a split of the benchmark; give yours another name")
+        if not _SPLIT_NAME.fullmatch(name):
+            raise UserError(f"setting splits: {name!r} is no name; use letters, digits, '.', '_', '-', as in fresh-1")
+    _own_splits = dict(splits)
+
+
+def split_names() -> builtins.list[str]:
+    """The names of all splits: those of the benchmark, then those of one's own."""
+    return [*SPLITS, *_own_splits]
+
+
+def own_splits() -> dict[str, RecordedSplit]:
+    """The present version of each split of one's own."""
+    return {name: split.recorded(name) for name, split in _own_splits.items()}
+
+
+def recorded_split(split: str | None, ids: Iterable[str]) -> RecordedSplit | None:
+    """What runs on `ids` record of `split`; None unless it is one of one's own that has all of these."""
+    own = own_splits().get(split or "")
+    return own if own and set(ids) <= set(list(split)) else None
 
 
 def folders() -> dict[str, Path]:
@@ -140,12 +175,20 @@ def is_variant(competition_id: str) -> bool:
 
 
 def list(split: str | None = None) -> builtins.list[str]:
-    """Sorted ids, all or those of `split`: low (= lite), medium, high, all (these three), dev, demo, systemcard."""
+    """Sorted ids, all or those of `split`: low (= lite), medium, high, all (these three), ..., or one of one's own.
+
+    Raises `UnknownSplit`, and `UnknownCompetition` if a split of one's own names one that is not there.
+    """
     if split is None:
         return sorted(folders())
+    if split in _own_splits:
+        try:
+            return sorted({get(name).id for name in _own_splits[split].competitions})
+        except UnknownCompetition as error:
+            raise UnknownCompetition(f"split {split!r} of the settings: {error}") from error
     if split not in SPLITS:
-        hint = close_matches(split, SPLITS)
-        raise UnknownSplit(f"unknown split {split!r}; splits are {', '.join(SPLITS)}.{hint}")
+        hint = close_matches(split, split_names())
+        raise UnknownSplit(f"unknown split {split!r}; splits are {', '.join(split_names())}.{hint}")
     complexities = {"lite": ("low",), "all": _BENCHMARK}.get(split, (split,))
     ids = []
     for name, folder in folders().items():

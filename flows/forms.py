@@ -9,7 +9,7 @@ import contextlib
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import click
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
@@ -18,6 +18,7 @@ from common.causes import cause_of
 from common.errors import UserError
 from common.quantities import Disk, Memory, Seconds, TimeLimit
 from common.settings import get_settings
+from common.splits import RecordedSplit
 from competitions import registry
 from competitions.editions import Edition
 from flows.fleet.queues import Priority
@@ -29,7 +30,6 @@ from tasks.wiring.context import open_store
 from tasks.wiring.process import apply_settings
 from tasks.wiring.requests import RunRequest
 
-Split = Literal["low", "medium", "high", "all", "dev", "demo", "systemcard"]
 Seeds = Annotated[int, Field(ge=1)]
 
 
@@ -69,6 +69,18 @@ class _Registered:
 
 BackendName = Annotated[str, AfterValidator(_known), _Registered()]
 """The name of a backend."""
+
+
+class _OfferedSplits:
+    """An annotation: the form offers the splits that are known when it is registered, `lite` by its other name."""
+
+    def __get_pydantic_json_schema__(self, core: Any, handler: Any) -> dict[str, Any]:
+        names = [name for name in registry.SPLITS if name != "lite"]
+        return {**handler(core), "enum": [*names, *get_settings().splits]}
+
+
+Split = Annotated[str, _OfferedSplits()]
+"""The name of a split."""
 
 
 class Execution(BaseModel):
@@ -224,7 +236,14 @@ def group_part(agent: str) -> str:
     return load_agent(agent, get_settings().agent_dirs).full_name.replace("@", "-")
 
 
-def run_request(agent: str, run_group: str, seeds: int, data: Data, execution: Execution | None = None) -> RunRequest:
+def run_request(
+    agent: str,
+    run_group: str,
+    seeds: int,
+    data: Data,
+    execution: Execution | None = None,
+    split: RecordedSplit | None = None,
+) -> RunRequest:
     """The request for the flows behind the deployments."""
     execution_form = execution or Execution()
     return RunRequest(
@@ -246,6 +265,7 @@ def run_request(agent: str, run_group: str, seeds: int, data: Data, execution: E
         feedback_required=execution_form.feedback_required,
         overwrite=execution_form.overwrite,
         examine=execution_form.integrity,
+        split=split,
     )
 
 

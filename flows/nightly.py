@@ -14,6 +14,7 @@ from common.causes import explain
 from common.errors import UserError
 from common.markdown import Markdown
 from common.units import counted
+from competitions import registry
 from flows.fleet.notifications import NIGHTLY_FAILED, Message, announce
 from flows.forms import AgentName, Data, Seeds, Split, chosen_ids, group_part, run_request, words_of_form
 from flows.unattended import run_benchmark
@@ -68,7 +69,8 @@ def nightly(
     with and passes. Raises `UserError`, and `PartlyFailed` if something could not be run.
 
     Args:
-        split: Which competitions: low (the 22 of Lite), medium, high, all 75, dev, the small demo, or systemcard.
+        split: Which competitions: low (the 22 of Lite), medium, high, all 75, dev, the small demo, systemcard, or
+            one of your own (`splits` in the worker's mlebench.toml).
         agent: An agent with deterministic scores, dummy or baseline, or the path of the folder of your own on the
             worker. It must be trusted: in MLEBENCH_AGENT_DIRS of the worker.
         seeds: Number of runs of each competition.
@@ -82,7 +84,7 @@ def nightly(
     group = _group(prefix)
     before = last_group(store, prefix, group)
     ids = chosen_ids(split, competition_ids)
-    request = run_request(agent, group, seeds, data)
+    request = run_request(agent, group, seeds, data, split=registry.recorded_split(split, ids))
     with _announced(group), words_of_form(Data):
         with agents_time_limit(LONGEST, "the nightly"):
             run_benchmark(request, ids, data, priority="high")

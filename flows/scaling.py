@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from common.scheduling import finish_times
 from competitions import registry
+from tasks.wiring.process import apply_settings
 
 BYTES_PER_GIGABIT = 125e6
 UNKNOWN_BYTES = 30e9
@@ -201,6 +202,7 @@ def in_words(seconds: float) -> str:
 
 def main(arguments: list[str] | None = None) -> int:
     """Print the table of scenarios, one for each number of machines and each link."""
+    apply_settings()
     options = _parser().parse_args(arguments)
     scenario = Scenario(
         cores=options.cores,
@@ -233,7 +235,7 @@ def _parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add("--machines", type=_positive, nargs="+", default=[1, 2, 4, 8, 15, 38], help="numbers of machines")
     add("--uplink-gbit", type=float, nargs="+", default=[1.0, 10.0], help="Gbit/s of the link that all machines share")
-    add("--split", choices=registry.SPLITS, default="all", help="competitions to run")
+    add("--split", choices=registry.split_names(), default="all", help="competitions to run")
     add("--seeds", type=_positive, default=3, help="runs of each competition")
     add("--hours", type=float, default=24.0, help="duration of a run in hours")
     add("--cores", type=_positive, default=64, help="CPU cores of a machine")

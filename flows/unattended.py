@@ -9,6 +9,7 @@ from __future__ import annotations
 from prefect import flow, runtime
 
 from common.settings import get_settings
+from competitions import registry
 from competitions.editions import Choice
 from flows.commands.preflight import Benchmark, require_ready
 from flows.fleet.queues import Priority
@@ -66,7 +67,8 @@ def benchmark(
     ends as failed, and its artifacts have a table of what failed and why.
 
     Args:
-        split: Which competitions: the small demo, low (the 22 of Lite), medium, high, all 75, dev, or systemcard.
+        split: Which competitions: the small demo, low (the 22 of Lite), medium, high, all 75, dev, systemcard, or
+            one of your own (`splits` in the worker's mlebench.toml).
         agent: Name of an agent, or the path of its folder on the worker. One that is not trusted, because it is not in
             MLEBENCH_AGENT_DIRS of the worker, needs the backend docker or rootless.
         seeds: Number of runs of each competition.
@@ -79,7 +81,7 @@ def benchmark(
     with words_of_form(Execution, Data):
         group_part(agent)  # an unknown agent fails now, not after hours of preparing
         ids = chosen_ids(split, competition_ids)
-        request = run_request(agent, _group(), seeds, data, execution)
+        request = run_request(agent, _group(), seeds, data, execution, registry.recorded_split(split, ids))
         return run_benchmark(request, ids, data, execution.pool, execution.priority)
 
 
@@ -117,7 +119,8 @@ def preparation(
     """Download, split and verify competitions. Prepared ones are skipped, and a failure does not stop the rest.
 
     Args:
-        split: Which competitions: the small demo, low (the 22 of Lite), medium, high, all 75, dev, or systemcard.
+        split: Which competitions: the small demo, low (the 22 of Lite), medium, high, all 75, dev, systemcard, or
+            one of your own (`splits` in the worker's mlebench.toml).
         competition_ids: Only these competitions, instead of a split.
         edition: v1 reproduces the published benchmark; v2 has its known issues fixed; or both.
         store: Root URL of the store. Default: MLEBENCH_STORE of the worker.

@@ -13,6 +13,8 @@ from common.units import elapsed, size
 if TYPE_CHECKING:
     import pandas as pd
 
+    from common.splits import RecordedSplit
+
 Name = TypeVar("Name")
 _COMPARED = {
     "backend": "backend",
@@ -46,6 +48,7 @@ _PUBLISHED: tuple[tuple[str, tuple[float, ...], str], ...] = (
     ("cpus", (36,), "36 vCPU"),
     ("memory_bytes", (440e9, 440 * 2**30), "440 GB"),  # decimal, or binary as Docker counts
 )
+_SPLIT = ("split", "split_version", "split_digest", "split_description")
 _LIMITS = [f"{medal}_threshold" for medal in ("gold", "silver", "bronze", "median")]
 _PUBLISHED_SEEDS = 3
 _PUBLISHED_GPU = re.compile(r"\bA10\b")  # neither an A100 nor an A10G
@@ -209,6 +212,33 @@ def _shown(column: str, value: float) -> str:
     if column == "feedback":
         return f"{100 * value:g} %"
     return size(int(value)) if column == "memory_bytes" else f"{value:g}"
+
+
+def split_notes(runs: pd.DataFrame, present: Mapping[str, RecordedSplit], counted: str | None = None) -> list[str]:
+    """What the splits of one's own are that runs were made for, or that a report counts, and which were changed.
+
+    A split is changed if one version of it has different competitions in these runs, or in the settings.
+
+    Args:
+        runs: rows of tables/runs.
+        present: the splits that the settings have now, by name.
+        counted: the split that is counted, which may be none of one's own.
+    """
+    columns = [runs[name] for name in _SPLIT if name in runs]
+    rows = zip(*columns, strict=True) if len(columns) == len(_SPLIT) else ()
+    found = [tuple(map(str, row)) for row in dict.fromkeys(rows) if isinstance(row[0], str)]
+    now = [tuple(split.model_dump().values()) for split in present.values()]
+    shown = dict.fromkeys([*found, *(split for split in now if split[0] == counted)])
+    notes = [f"{name}: {description}" for name, _, _, description in shown]
+    for version in dict.fromkeys(split[:2] for split in shown):
+        digests = [{digest for *which, digest, _ in some if tuple(which) == version} for some in (found, now)]
+        if len(digests[0]) > 1 or len(digests[0] | digests[1]) > 1:
+            where = "some of these runs than in others" if len(digests[0]) > 1 else "the settings than in these runs"
+            notes.append(
+                f"Split {version[0]} was changed without another version: version {version[1]} has other competitions "
+                f"in {where}"
+            )
+    return notes
 
 
 def report_conditions(runs: pd.DataFrame, grades: pd.DataFrame, run_group: str) -> dict[str, str]:

@@ -14,7 +14,7 @@ from competitions import registry
 from competitions.editions import EDITIONS, Edition
 from competitions.errors import BadCompetition, UnknownCompetition
 from competitions.facts import CompetitionFacts
-from grading.conditions import report_conditions
+from grading.conditions import report_conditions, split_notes
 from grading.medals import STORED, Thresholds
 from grading.report import CompetitionReport, summarise
 from storage.runs.folders import records_of
@@ -167,11 +167,12 @@ def write_report(
             for name, competition in facts.items()
             if competition.v2_comparable
         },
-        split_sizes=split_sizes(),
+        split_sizes=split_sizes(split),
+        split_notes=split_notes(runs, registry.own_splits(), split),
         unavailable={
-            name: (split, str(registry.get(name).facts.availability))
-            for split in _SPLITS
-            for name in registry.list(split)
+            name: (listed, str(registry.get(name).facts.availability))
+            for listed in split_sizes(split)
+            for name in registry.list(listed)
             if registry.get(name).facts.availability
         },
         **vars(counting),
@@ -188,9 +189,10 @@ def write_report(
     return f"{folder}/report.html"
 
 
-def split_sizes() -> dict[str, int]:
-    """The number of competitions by complexity split."""
-    return {split: len(registry.list(split)) for split in _SPLITS}
+def split_sizes(own_split: str | None = None) -> dict[str, int]:
+    """The number of competitions by complexity split, and that of `own_split` if it is one of one's own."""
+    own = [name for name in registry.own_splits() if name == own_split]
+    return {split: len(registry.list(split)) for split in (*_SPLITS, *own)}
 
 
 def report_name(run_groups: list[str]) -> str:
@@ -233,7 +235,8 @@ def counting_of(store: Store, grades: pd.DataFrame, runs: pd.DataFrame, split: s
     expected = None
     if split is not None:
         facts_by_id |= {name: registry.get(name).facts for name in registry.list(split)}
-        expected = {name: facts_by_id[name].complexity for name in registry.list(split)}
+        own = split in registry.own_splits()  # its rates are those of the split, and not of its complexities
+        expected = {name: split if own else facts_by_id[name].complexity for name in registry.list(split)}
     facts = {
         name: {"complexity": competition.complexity, "category": competition.category}
         for name, competition in facts_by_id.items()

@@ -197,9 +197,10 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @pytest.fixture(autouse=True)
 def _own_registry() -> Iterator[None]:
-    """Competition folders that a test adds are not known to the next one."""
+    """Competition folders and splits that a test adds are not known to the next one."""
     yield
     registry.extend(())
+    registry.define({})
 
 
 @pytest.fixture(autouse=True)

@@ -35,5 +35,7 @@ def command(selection: Selection) -> None:
     ]
     show_table(("COMPETITION", "SPLIT", "CATEGORY", "METRIC"), rows)
     stated = {fact.id: fact.availability for fact in facts if fact.availability is not None}
+    if own := registry.own_splits().get(selection.split or ""):
+        say(f"{own.split}: {own.split_description}")
     for line in notices(stated, len(facts)):
         say(line)

@@ -11,7 +11,9 @@ from common.causes import cause_of
 from common.cleaning import clean
 from common.errors import UsageError, UserError
 from common.units import counted
-from flows.commands.answers import answer, takes_json
+from competitions import registry
+from flows.commands.answers import answer, say, takes_json
+from flows.commands.completion import SPLITS
 from flows.commands.graded import graded
 from flows.commands.options import StoreOptions, takes
 from flows.commands.tables import Cell, show_table
@@ -23,7 +25,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from grading.statistics.compare import Comparison
-    from storage.store import Store
 
 _STYLES = {"better": "green", "worse": "red", "mixed": "yellow"}
 _OUTCOMES = {
@@ -40,9 +41,10 @@ _LABELS = {"these": "THESE", "like_these": "LIKE THESE"}
 @click.argument("a", type=GRADED_GROUP)
 @click.argument("b", type=GRADED_GROUP)
 @click.option("--everything", is_flag=True, help="Also list competitions without changes.")
+@click.option("--split", metavar="NAME", shell_complete=SPLITS, help="Compare only the competitions of this split.")
 @takes(storage=StoreOptions)
 @takes_json
-def command(a: str, b: str, everything: bool, storage: StoreOptions) -> None:
+def command(a: str, b: str, everything: bool, split: str | None, storage: StoreOptions) -> None:
     """Compare run group B with A: changes by competition, and mean paired differences.
 
     Seeds of a competition are averaged, then competitions are paired. SCORE A and B are mean scores; B - A has the
@@ -51,27 +53,34 @@ def command(a: str, b: str, everything: bool, storage: StoreOptions) -> None:
     for the number of tests of the question (Holm). Percentile is the share of human teams that a run beats. Conditions
     in which the groups differ are named. Where one group had feedback and the other had none, or on another share, runs
     with feedback are compared by their scores on all test rows. GROUP@EDITION selects the grades of one edition. The
-    comparison is also written to tables/comparisons, if the store can be written.
+    comparison is also written to tables/comparisons, unless it is that of a --split or the store cannot be written.
     """
+    import pandas as pd
+
+    from grading.conditions import split_notes
     from grading.statistics.compare import compare
     from storage.remote import describe_error
-    from storage.tables import write_frame
+    from storage.tables import read_table, write_frame
     from tasks.report import leaderboards_of
 
     if a == b:
         raise UsageError(f"{a} is compared with itself; name two groups, or two editions of one: {a}@v1 {a}@v2")
     store = storage.open()
-    grades = [graded(store, name) for name in (a, b)]
+    grades = [_of_split(graded(store, name), split) for name in (a, b)]
     comparison = compare(grades[0], grades[1], leaderboards_of(*grades))
     if comparison.competitions.empty:
-        raise UserError(f"{a} and {b} have no competition in common")
+        raise UserError(f"{a} and {b} have no competition{f' of split {split}' if split else ''} in common")
     try:
-        write_frame(store, "comparisons", f"{a}..{b}", comparison.competitions.assign(a=a, b=b))
+        if split is None:
+            write_frame(store, "comparisons", f"{a}..{b}", comparison.competitions.assign(a=a, b=b))
     except Exception as error:  # for example, this user may only read the store
         if cause_of(error).fault == "program":
             raise
         click.echo(f"mlebench: not written to tables/comparisons: {describe_error(error)}", err=True)
-    different = _different(store, (a, b), grades, comparison)
+    runs = [read_table(store, "runs", [name.partition("@")[0]]) for name in (a, b)]
+    for text in split_notes(pd.concat(runs), registry.own_splits(), split):
+        say(clean(text))
+    different = _different(runs, (a, b), grades, comparison)
     if answer({"a": a, "b": b, "conditions": different, **_tables(comparison)}):
         return
     if different:
@@ -86,14 +95,20 @@ def command(a: str, b: str, everything: bool, storage: StoreOptions) -> None:
     _show(comparison, a, b, everything, set(first.loc[first["is_lower_better"].eq(True), "competition_id"]))
 
 
+def _of_split(grades: pd.DataFrame, split: str | None) -> pd.DataFrame:
+    """The grades of the competitions of a split; one of one's own has figures of its own, not by complexity."""
+    if split is None:
+        return grades
+    chosen = grades[grades["competition_id"].isin(registry.list(split))]
+    return chosen.assign(complexity=split) if split in registry.own_splits() else chosen
+
+
 def _different(
-    store: Store, names: tuple[str, str], grades: list[pd.DataFrame], comparison: Comparison
+    runs: list[pd.DataFrame], names: tuple[str, str], grades: list[pd.DataFrame], comparison: Comparison
 ) -> dict[str, dict[str, str]]:
     """The conditions in which the groups differ, and the values in each group, if they can be told in a word."""
     from grading.conditions import unlike_grades, unlike_values
-    from storage.tables import read_table
 
-    runs = [read_table(store, "runs", [name.partition("@")[0]]) for name in names]
     if not all(len(table) for table in runs):
         click.echo("mlebench: the conditions of imported grades are unknown", err=True)
     found = unlike_values(dict(zip(names, runs, strict=True)))

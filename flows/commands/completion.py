@@ -56,8 +56,10 @@ def _competitions(_context: click.Context, _typed: str) -> Iterable[str]:
 
 def _splits(_context: click.Context, _typed: str) -> Iterable[str]:
     from competitions import registry
+    from tasks.wiring.process import apply_settings
 
-    return registry.SPLITS
+    apply_settings()  # also those of the settings
+    return registry.split_names()
 
 
 def _agents(_context: click.Context, _typed: str) -> Iterable[str]:

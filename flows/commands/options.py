@@ -151,7 +151,7 @@ class Selection:
             "--split",
             "--split-name",
             metavar="NAME",
-            help=f"A split: {', '.join(registry.SPLITS)}.",
+            help=f"A split: {', '.join(registry.SPLITS)}, or one of your own (`splits` in mlebench.toml).",
             shell_complete=SPLITS,
         ),
     ] = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,9 @@ import click
 
 from common.errors import UserError
 from common.units import counted
+from competitions import registry
 from flows.commands.answers import answer, takes_json
+from flows.commands.completion import SPLITS
 from flows.commands.graded import graded
 from flows.commands.options import StoreOptions, takes
 from flows.commands.quantities import DIFFERENCE, POWER
@@ -29,7 +31,7 @@ _FEW = 10
 """Variances of fewer competitions are said to be rough."""
 SEEDS = (1, 2, 3, 5, 10)
 SIZES = {"low": 22, "all": 75}
-"""Competitions of the splits that are planned for."""
+"""Competitions of the splits that are planned for by default."""
 
 _EQUAL = {
     "any_medal": ("the medals", "use --figure percentile, or name other groups"),
@@ -80,9 +82,17 @@ class Plan:
     show_default=True,
     help="What is compared: the share of runs with any medal, or their mean human percentile.",
 )
+@click.option(
+    "--split",
+    metavar="NAME",
+    shell_complete=SPLITS,
+    help="Plan for the competitions of this split. Default: for low and all.",
+)
 @takes(storage=StoreOptions)
 @takes_json
-def command(groups: tuple[str, ...], difference: float, power: float, figure: str, storage: StoreOptions) -> None:
+def command(
+    groups: tuple[str, ...], difference: float, power: float, figure: str, split: str | None, storage: StoreOptions
+) -> None:
     """Plan a comparison of two agents: how many seeds and competitions detect a difference, and what they cost.
 
     How much runs vary is taken from the results of each GROUP, of one agent each, which may be imported reports. With
@@ -95,12 +105,14 @@ def command(groups: tuple[str, ...], difference: float, power: float, figure: st
     """
     store = storage.open()
     names = list(dict.fromkeys(groups))
-    tables, splits = _tables(store, names, figure)
+    members = {split: registry.list(split)} if split else {}
+    sizes = {name: len(ids) for name, ids in members.items()} or SIZES
+    tables, splits = _tables(store, names, figure, members)
     found = _variances(tables, figure)
     per_run, wanted = _per_run(store, names), (difference / 100, power / 100)
     plans = [
-        _plan(found[split], competitions, seeds, wanted, per_run)
-        for split, competitions in SIZES.items()
+        _plan(found[name], competitions, seeds, wanted, per_run)
+        for name, competitions in sizes.items()
         for seeds in SEEDS
     ]
     if answer(plans):
@@ -113,15 +125,18 @@ def command(groups: tuple[str, ...], difference: float, power: float, figure: st
     supposed = "" if measured.measured else ", supposing a correlation of 0.5; a second GROUP measures it"
     click.echo(f"THESE: smallest difference detected {QUESTIONS['these']}; runs vary by {within} points")
     click.echo(f"LIKE THESE: {QUESTIONS['like_these']}; true differences vary by {between} points{supposed}")
-    for remark in _remarks(found, splits):
+    for remark in _remarks(found, splits, sizes):
         click.echo(remark)
     _show_verdict(plans, measured, difference, power)
 
 
-def _tables(store: Store, groups: Sequence[str], figure: str) -> tuple[dict[str, list[pd.DataFrame]], dict[str, str]]:
+def _tables(
+    store: Store, groups: Sequence[str], figure: str, members: Mapping[str, Sequence[str]]
+) -> tuple[dict[str, list[pd.DataFrame]], dict[str, str]]:
     """For each split, a frame of each group with the same competitions as rows, and a column per seed, in fractions.
 
-    Second, the split of each competition.
+    "all" has all competitions of the groups. The others are those of `members`, or else low. Second, the complexity of
+    each competition.
     """
     from grading.statistics.counting import gives_shares, share_beaten
     from grading.statistics.series import latest_grades
@@ -141,8 +156,9 @@ def _tables(store: Store, groups: Sequence[str], figure: str) -> tuple[dict[str,
                 for row in grades.to_dict("records")
             ]
         frames.append(grades.assign(value=values).pivot(index="competition_id", columns="seed", values="value"))
-    names = {"all": sorted(splits), "low": sorted(name for name, split in splits.items() if split == "low")}
-    return {split: [frame.reindex(names[split]) for frame in frames] for split in SIZES}, splits
+    members = members or {"low": [name for name, split in splits.items() if split == "low"]}
+    names = {**{split: sorted(splits.keys() & set(ids)) for split, ids in members.items()}, "all": sorted(splits)}
+    return {split: [frame.reindex(ids) for frame in frames] for split, ids in names.items()}, splits
 
 
 def _variances(tables: dict[str, list[pd.DataFrame]], figure: str) -> dict[str, Variances]:
@@ -164,18 +180,19 @@ def _variances(tables: dict[str, list[pd.DataFrame]], figure: str) -> dict[str, 
     }
 
 
-def _remarks(found: dict[str, Variances], splits: dict[str, str]) -> list[str]:
-    """What makes the figures doubtful: few competitions, those of no split of the benchmark, or none of Low."""
+def _remarks(found: dict[str, Variances], splits: dict[str, str], sizes: Mapping[str, int]) -> list[str]:
+    """What makes the figures doubtful: few competitions, those of no split of the benchmark, or none of a split."""
     remarks, measured = [], found["all"].competitions
-    foreign = sorted(set(splits.values()) - {"low", "medium", "high"})
+    foreign = sorted(set(splits.values()) - {"low", "medium", "high"}) if sizes is SIZES else []
     if measured < _FEW or foreign:
         of = f" ({', '.join(foreign)})" if foreign else ""
         words = (["rough"] if measured < _FEW else []) + (["not those of Low or All"] if foreign else [])
         remarks.append(f"measured on {counted(measured, 'competition')}{of}: {', and '.join(words)}")
-    if found["low"] is found["all"]:
-        remarks.append(
-            f"the rows of {SIZES['low']} competitions (Low) take the variances of all: those of Low are unknown"
-        )
+    remarks += [
+        f"the rows of {counted(size, 'competition')} ({split}) take the variances of all: those of {split} are unknown"
+        for split, size in sizes.items()
+        if split != "all" and found[split] is found["all"]
+    ]
     return remarks
 
 

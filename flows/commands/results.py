@@ -8,7 +8,9 @@ from typing import Any
 
 import click
 
+from common.cleaning import clean
 from common.units import counted
+from competitions import registry
 from flows.commands.answers import answer
 from flows.commands.tables import Cell, show_table
 from storage.store import Store
@@ -29,7 +31,7 @@ def show_results(store: Store, run_group: str) -> int:
     Returns the exit code: 1 if every run of an agent crashed, otherwise 0.
     """
     from flows.commands.endings import crashed_agents, problems
-    from grading.conditions import switched_on
+    from grading.conditions import split_notes, switched_on
     from grading.page import medal_table
     from grading.statistics.aggregate import rates_of
     from grading.statistics.series import BENCHMARK_SPLITS
@@ -54,6 +56,8 @@ def show_results(store: Store, run_group: str) -> int:
         return 1 if crashed else 0
     for text in switched_on({run_group: runs}) if len(runs) else ():
         click.echo(f"Run {text}.")
+    for text in split_notes(runs, registry.own_splits()):
+        click.echo(clean(text))
     content = medal_table(grades)
     rows: list[tuple[Cell, ...]] = [
         (name, complexity, *((cell.text, _STYLES.get(cell.kind or "", "")) for cell in cells))

@@ -13,6 +13,7 @@ import click
 
 from common import slurm
 from common.units import counted, elapsed
+from competitions import registry
 from competitions.editions import Edition
 from flows.commands.answers import answer, say, takes_json
 from flows.commands.availability import say_availability
@@ -28,6 +29,7 @@ from flows.commands.options import (
 from flows.commands.run_options import IsolationOptions, PlacingOptions, RunOptions
 
 if TYPE_CHECKING:
+    from common.splits import RecordedSplit
     from flows.commands.preflight import Benchmark
     from sandbox.definitions import Agent
     from storage.store import Store
@@ -83,9 +85,10 @@ def command(
     if run.container_config is not None:
         run, isolation = _configured(run.container_config, run, isolation)
     ids, settings = selection.ids(), get_settings()
+    split = registry.recorded_split(selection.split, ids)
     agent, store = load_agent(run.agent, settings.agent_dirs), storage.open(new=True)
     benchmark = Benchmark(
-        RunContext(_request(run, isolation, agent, store, edition), settings, store, agent),
+        RunContext(_request(run, isolation, agent, store, edition, split), settings, store, agent),
         ids,
         raw_directory(preparation.raw_dir),
         preparation.keep_raw,
@@ -146,7 +149,14 @@ def _configured(path: Path, run: RunOptions, isolation: IsolationOptions) -> tup
     )
 
 
-def _request(run: RunOptions, isolation: IsolationOptions, agent: Agent, store: Store, edition: Edition) -> RunRequest:
+def _request(
+    run: RunOptions,
+    isolation: IsolationOptions,
+    agent: Agent,
+    store: Store,
+    edition: Edition,
+    split: RecordedSplit | None,
+) -> RunRequest:
     from sandbox.isolation import Isolation
     from tasks.wiring.requests import RunRequest
 
@@ -177,6 +187,7 @@ def _request(run: RunOptions, isolation: IsolationOptions, agent: Agent, store: 
         feedback_required=run.feedback_required,
         overwrite=run.overwrite,
         examine=run.integrity,
+        split=split,
     )
 
 

@@ -31,6 +31,8 @@ _SHOWN_FIELDS = (
     "finished_at",
     "duration_seconds",
     "time_limit_seconds",
+    "split",
+    "split_version",
     "tries",
     "resumed",
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from common.errors import UserError
 from common.settings import get_settings
 from common.units import counted
 from competitions import registry
+from competitions.errors import UnknownCompetition
 from sandbox.agent_registry import load_agent
 from tasks.wiring.requests import RunRequest
 
@@ -52,8 +54,11 @@ def selection_name(competition_ids: Sequence[str]) -> str:
     ids = sorted(set(competition_ids))
     if len(ids) == 1:
         return ids[0]
-    splits = (split for split in registry.SPLITS if registry.list(split) == ids)
-    return next(splits, counted(len(ids), "competition"))
+    for split in registry.split_names():
+        with contextlib.suppress(UnknownCompetition):  # in a split of one's own, which is not this one then
+            if registry.list(split) == ids:
+                return split
+    return counted(len(ids), "competition")
 
 
 def chosen_name() -> str:

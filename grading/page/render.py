@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup
 
 from common import plain_json
+from common.cleaning import clean
 from common.units import counted
 from grading.page import attempts, links, sections, timeline
 from grading.page import format as fmt
@@ -72,6 +73,7 @@ def render_page(results: Results, title: str = TITLE, generated_at: datetime | N
         **style_and_script(),
         view=view,
         competitions=competitions,
+        split_notes=[clean(text) for text in results.split_notes],
         statement=aggregate.statement(),
         covered=sections.covered(view, results, aggregate),
         gaps=sections.gaps(view, aggregate, results.unavailable),
@@ -174,6 +176,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters.update(
+        heading=lambda name: name[:1].upper() + name[1:],  # keeps the case of the rest, which a name has
         number=fmt.number,
         percent=fmt.percent,
         duration=fmt.duration,

@@ -67,6 +67,8 @@ class Results:
     comparability: Mapping[tuple[str, str], tuple[str, str]] = field(default_factory=dict)
     """(edition, competition) -> how well its scores compare with medal thresholds, and why."""
     split_sizes: Mapping[str, int] = field(default_factory=dict)
+    split_notes: Sequence[str] = ()
+    """What splits of one's own are; see `grading.conditions.split_notes`."""
     """Number of competitions by split, so that the page can mark splits that were run in part."""
     unavailable: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """Of competitions that not everybody can download, also those that were not run: the split, and why."""
@@ -139,7 +141,8 @@ class Results:
         )
         if self.expected is None:
             return view
-        return replace(view, competitions=tuple(each for each in view.competitions if each.id in self.expected))
+        competitions = (each for each in view.competitions if each.id in self.expected)
+        return replace(view, competitions=tuple(replace(c, complexity=self.expected[c.id]) for c in competitions))
 
     @cached_property
     def pass_at(self) -> pd.DataFrame:

@@ -139,6 +139,10 @@ class RunRecord(Record):
     enforcement: str | None = None
     gpus: int | None = None
     knowledge_cutoff: str | None = None
+    split: str | None = None
+    split_version: str | None = None
+    split_digest: str | None = None
+    split_description: str | None = None
     validation_calls: int | None = None
     scorer_calls: int | None = None
     public_score_calls: int | None = None

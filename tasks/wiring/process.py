@@ -22,7 +22,7 @@ def apply_settings() -> None:
 
     - the options of S3, because fsspec has one set of defaults per process, which `pandas.read_parquet(url)` also uses;
     - how long is waited for servers that do not answer, with variables of Prefect for its own clients;
-    - the directories of further competitions, because competitions are looked up by id in many places;
+    - the directories of further competitions, and splits of one's own, because they are looked up in many places;
     - the limits on code of competitions that writes files, which runs far below the code that reads settings;
     - Prefect's home, where the user has none that can be written.
 
@@ -44,6 +44,7 @@ def apply_settings() -> None:
         )
     )
     registry.extend(settings.competitions)
+    registry.define(settings.splits)
     limits.configure(settings.prepare_time_limit, settings.scratch)
     if os.environ.get("PREFECT_API_URL") and (seconds := patience.request_timeout(PREFECT_SECONDS)) < PREFECT_SECONDS:
         os.environ.setdefault("PREFECT_API_REQUEST_TIMEOUT", str(seconds))

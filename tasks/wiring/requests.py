@@ -12,6 +12,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from common.errors import UserError
+from common.splits import RecordedSplit
 from competitions import registry
 from competitions.editions import Edition
 from grading.conditions import SWITCHES
@@ -76,6 +77,7 @@ class RunRequest(_Request):
         description="Seconds between checkpoints of agents that can resume; 0: none. Default: theirs.",
     )
     examine: bool = Field(default=False, description="Examine the runs for plagiarism and broken rules.")
+    split: RecordedSplit | None = Field(default=None, description="The split of one's own that the runs are for.")
 
     _store = field_validator("store")(root_url)
     _run_group = field_validator("run_group")(check_run_group)

@@ -76,6 +76,7 @@ def store_run(run: ActiveRun, handle: RunHandle, result: RunResult, number: int)
         **backends.conditions(request.isolation),
         "backend": run.runner.name,
         **{name: True for name in SWITCHES if getattr(request, name) is True},
+        **(request.split.model_dump() if request.split else {}),
         **({"knowledge_cutoff": spec.agent.knowledge_cutoff} if spec.agent.knowledge_cutoff else {}),
         **({"image": spec.agent.image_name, "image_digest": result.image} if result.image else {}),
         **{name: getattr(spec.limits, name) for name in ("cpus", "memory_bytes", "disk_bytes", "gpus")},

@@ -13,6 +13,7 @@ from pydantic.fields import FieldInfo
 
 from common.providers import Price, Provider
 from common.settings import OTHER_VARIABLES, PREFIX, Settings
+from common.splits import OwnSplit
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "settings.md"
 BEGIN = "<!-- generated from common/settings.py by python -m tests.docs.settings -->"
@@ -26,6 +27,7 @@ DEPENDENT = {
 }
 SECTIONS: dict[str, tuple[type[BaseModel], str, str]] = {
     "All settings": (Settings, PREFIX, ""),
+    "Splits": (OwnSplit, "", "The fields of each entry of `splits`; all are required."),
     "Providers": (Provider, "", "The fields of each entry of `providers`."),
     "Prices": (Price, "", "The fields of each entry of `prices`, in US dollars for a million tokens."),
 }

@@ -28,6 +28,8 @@ OF_ONE = {
     "grade-sample": "takes one, as the published tool does",
     "agent try": "tries the agent on one",
     "new": "makes one",
+    "compare": "`--split` says which competitions are compared, of those that were run",
+    "plan": "`--split` says how many competitions are planned for",
     "report": "`--split` says which competitions count, of those that were run",
 }
 REMOVING = ("rm", "gc")

@@ -128,7 +128,7 @@ def test_what_makes_the_figures_doubtful_is_said(store: Store, capsys: pytest.Ca
     assert mlebench("plan", "demo", store=store) == 0
     said = capsys.readouterr().out
     assert "measured on 1 competition (demo): rough, and not those of Low or All" in said
-    assert "(Low) take the variances of all: those of Low are unknown" in said
+    assert "(low) take the variances of all: those of low are unknown" in said
     assert "none of these; how many competitions 10 seeds take is not known" in said
     assert "nan" not in said
 
