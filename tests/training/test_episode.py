@@ -21,8 +21,9 @@ from storage.training_mark import MARK, marked
 from storage.writers import StoreError
 from tests import readers
 from tests.sandbox.trajectory.test_atif import READ
-from tests.stores import Store
+from tests.stores import Store, put_dataset
 from tests.training.conftest import COMPETITION, PROCESS, SAMPLE, act, folders, run
+from tests.waiting import until
 from training.episode import Episode, EpisodeLimits
 from training.episodes import Episodes, NoSlot, TrainingOptions
 
@@ -253,6 +254,33 @@ def test_there_are_at_most_as_many_episodes_as_slots(
         episodes.begin().close()
     finally:
         get_settings.cache_clear()
+
+
+def test_graders_end_where_there_are_more_datasets(
+    make_episodes: Callable[..., Episodes], store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of the dataset that was used longest ago, which begin again when it is needed."""
+    put_dataset(store, "diabetes")
+    monkeypatch.setattr("training.episodes._GRADED", 1)
+    monkeypatch.setattr(Episodes, "slots", 1)
+    episodes = make_episodes(competitions=(COMPETITION, "diabetes"))
+
+    def reward(name: str) -> float | None:
+        running = episodes.begin(name)
+        run(running, SAMPLE)
+        step = act(running, "submit")
+        assert step.observation.info is not None
+        assert step.observation.info["valid"]
+        return step.reward
+
+    def graded() -> list[str]:
+        return [name for name, dataset in episodes._datasets.items() if dataset._grader._process is not None]
+
+    first = reward(COMPETITION)
+    assert graded() == [COMPETITION]
+    reward("diabetes")
+    until(lambda: graded() == ["diabetes"], what="the end of the graders of the other dataset")
+    assert reward(COMPETITION) == first
 
 
 def test_nothing_is_left_of_an_episode(make_episodes: Callable[..., Episodes]) -> None:

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -126,6 +127,17 @@ def test_there_are_at_most_as_many_episodes_as_slots(server: Served) -> None:
     assert begun[-1].json()["code"] == "CAPACITY_REACHED"
     for each in begun[:4]:
         server.post("close", episode_id=each.json()["episode_id"])
+    assert not server.folders
+
+
+def test_of_two_resets_with_one_episode_id_one_begins(server: Served) -> None:
+    with ThreadPoolExecutor(2) as clients:
+        answers = list(clients.map(lambda _: server.post("reset", episode_id="twice"), range(2)))
+    begun, refused = sorted(answers, key=lambda answer: answer.status_code)
+    assert (begun.status_code, begun.json()["episode_id"]) == (200, "twice")
+    assert (refused.status_code, refused.json()["detail"]) == (409, "an episode twice is in progress")
+    assert server.act("twice", "run", command="echo mine")["observation"]["stdout"] == "mine\n"
+    server.post("close", episode_id="twice")
     assert not server.folders
 
 
