@@ -21,6 +21,8 @@ from competitions.variant import Variant, VariantName
 
 CATALOG = Path(__file__).parent / "catalog"
 SPLITS = ("low", "lite", "medium", "high", "all", "dev", "demo", "systemcard")
+RESERVED = frozenset({*SPLITS, *get_args(Complexity)})
+"""Names that a split of one's own cannot have."""
 _FACTS = ("config.yaml", "leaderboard.csv", "checksums.yaml")
 _BENCHMARK = ("low", "medium", "high")
 _SPLIT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -48,7 +50,7 @@ def define(splits: Mapping[str, OwnSplit]) -> None:
     """
     global _own_splits
     for name in splits:
-        if name in {*SPLITS, *get_args(Complexity)}:
+        if name in RESERVED:
             raise UserError(f"setting splits: {name!r} is a split of the benchmark; give yours another name")
         if not _SPLIT_NAME.fullmatch(name):
             raise UserError(f"setting splits: {name!r} is no name; use letters, digits, '.', '_', '-', as in fresh-1")

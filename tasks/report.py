@@ -224,6 +224,8 @@ def _summaries(grades: pd.DataFrame) -> dict[str, str]:
 def counting_of(store: Store, grades: pd.DataFrame, runs: pd.DataFrame, split: str | None = None) -> Counting:
     """How the runs of the tables are counted: which competitions, and what their groups planned.
 
+    Runs that were all made for one split of one's own have its rates, instead of those of their complexities.
+
     Raises `UserError` for an unknown split.
     """
     from grading.statistics.counting import Counting
@@ -237,6 +239,8 @@ def counting_of(store: Store, grades: pd.DataFrame, runs: pd.DataFrame, split: s
         facts_by_id |= {name: registry.get(name).facts for name in registry.list(split)}
         own = split in registry.own_splits()  # its rates are those of the split, and not of its complexities
         expected = {name: split if own else facts_by_id[name].complexity for name in registry.list(split)}
+    elif "split" in runs and runs["split"].notna().all() and runs["split"].nunique() == 1:
+        expected = dict.fromkeys(facts_by_id, str(runs["split"].iloc[0]))
     facts = {
         name: {"complexity": competition.complexity, "category": competition.category}
         for name, competition in facts_by_id.items()

@@ -14,6 +14,7 @@ from markupsafe import Markup
 from common import plain_json
 from common.cleaning import clean
 from common.units import counted
+from competitions.registry import RESERVED
 from grading.page import attempts, links, sections, timeline
 from grading.page import format as fmt
 from grading.page.contamination import contamination_section
@@ -176,7 +177,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters.update(
-        heading=lambda name: name[:1].upper() + name[1:],  # keeps the case of the rest, which a name has
+        heading=lambda split: split.capitalize() if split in RESERVED else split,
         number=fmt.number,
         percent=fmt.percent,
         duration=fmt.duration,

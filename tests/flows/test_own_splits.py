@@ -111,7 +111,10 @@ def test_a_run_records_its_version_and_a_hash_of_the_ids(
     copy_dataset(store, "diabetes", dataset)
     agent = write_agent(tmp_path / "mine", "true")
     assert mlebench("run", "--split", "fresh", "--agent", agent, "--run-group", "of", store=store) == 0
-    assert "fresh: 1 competitions that ended" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "fresh: 1 competitions that ended" in out
+    assert "any medal, fresh: 0.0 %" in out
+    assert read_table(store, "aggregates/rates", ["of"])["split"].unique().tolist() == ["fresh", "Tabular", "all"]
     (row,) = read_table(store, "runs", ["of"]).to_dict("records")
     assert (row["split"], row["split_version"], len(row["split_digest"])) == ("fresh", "1", 16)
 
