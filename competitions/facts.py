@@ -75,6 +75,9 @@ class Leaderboard(_Facts):
     bronze: float = Field(description="Worst score that still earns bronze.")
     median: float = Field(description="Score of the median team; 'above median' is strictly better than it.")
     human: bool = Field(default=True, description="False when the leaderboard is not one of human teams.")
+    sample: float | None = Field(
+        default=None, description="Score of Kaggle's sample submission on the private leaderboard, where it is known."
+    )
     percentiles: list[float] | None = Field(
         default=None, description="Scores at top 0 %, 5 %, ... 100 % of the teams, best first; null where unknown."
     )

@@ -47,8 +47,8 @@ FOLDERS: dict[str, dict[str, set[str]]] = {
         "integrity": set(),
         "workers": {"."},
         "feedback": {".", "workers"},
-        "competition_checks": set(),
-        "page": {".", "statistics", "integrity"},
+        "competition_checks": {".", "statistics", "workers"},
+        "page": {".", "statistics", "integrity", "competition_checks"},
     },
     "storage": {
         ".": set(),

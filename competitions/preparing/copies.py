@@ -39,28 +39,36 @@ def without_copies(train: pd.DataFrame, test: pd.DataFrame, download: Download, 
     `name` is the name of a row's image, as a pattern of `str.format` that is filled with the first column. Files that
     are not images, and pictures without any detail, are copies only if they have the same bytes.
     """
+    train_files, test_files = (
+        (download.read_bytes(name.format(row)) for row in part.iloc[:, 0]) for part in (train, test)
+    )
+    return train[~copied(train_files, test_files)]
+
+
+def copied(images: Iterable[bytes], others: Iterable[bytes]) -> NDArray[np.bool_]:
+    """Which of some images are copies of one of the others, given the contents of their files."""
     import numpy as np
 
-    train_images, test_images = (_Images(download, map(name.format, part.iloc[:, 0])) for part in (train, test))
-    copied = np.isin(train_images.digests, test_images.digests)
-    if len(test_images.digests):
-        test_details = _unit(_details(test_images.small))
-        for start, details in train_images.details():
-            is_close = _unit(details) @ test_details.T >= _MIN_CORRELATION
+    own, other_images = _Images(images), _Images(others)
+    found = np.isin(own.digests, other_images.digests)
+    if len(other_images.digests):
+        other_details = _unit(_details(other_images.small))
+        for start, details in own.details():
+            is_close = _unit(details) @ other_details.T >= _MIN_CORRELATION
             for row in np.flatnonzero(is_close.any(axis=1)):
-                if not copied[start + row]:
-                    close_details = _details(test_images.small[is_close[row]])
-                    copied[start + row] = same_picture(details[row], close_details).any()
-    return train[~copied]
+                if not found[start + row]:
+                    close_details = _details(other_images.small[is_close[row]])
+                    found[start + row] = same_picture(details[row], close_details).any()
+    return found
 
 
 class _Images:
     """The small grey pictures of shape (n, 64, 64) of images, 4 kB each, and a digest of the bytes of each file."""
 
-    def __init__(self, download: Download, names: Iterable[str]) -> None:
+    def __init__(self, contents: Iterable[bytes]) -> None:
         import numpy as np
 
-        hashed = [(_small(content), hashlib.sha256(content).hexdigest()) for content in map(download.read_bytes, names)]
+        hashed = [(_small(content), hashlib.sha256(content).hexdigest()) for content in contents]
         self.small = np.array([picture for picture, _ in hashed], dtype=np.uint8).reshape(-1, _SIDE, _SIDE)
         self.digests = np.array([digest for _, digest in hashed], dtype=str)
 

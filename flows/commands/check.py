@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import shlex
 import tempfile
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -67,6 +69,15 @@ class CheckedData:
             "of that in the store. A competition that has none is no failure.",
         ),
     ] = False
+    page: Annotated[
+        Path | None,
+        option(
+            "--page",
+            type=click.Path(dir_okay=False, path_type=Path),
+            metavar="FILE",
+            help="Write an HTML page with results, charts and examples of the data. It has answers of the test set.",
+        ),
+    ] = None
 
 
 @click.command("check")
@@ -83,12 +94,15 @@ def command(
     """Self-test competitions: prepare each twice in a temporary directory, then grade many kinds of submissions.
 
     Checks facts and description, the sample submission and the perfect one, shuffled rows, the absence of private data
-    and of answers in public files, and about 200 careless or malicious submissions. With
+    and of answers in public files, and about 200 careless or malicious submissions. Then says what a person has to
+    judge: chance, leaks, copies, noise, the leaderboard's scale, and what the baseline agent reaches in a minute. With
     --variants, a small variant of each is derived and checked instead. Exit code 1 if a check fails.
     """
     selected_ids = selection.with_ids(ids).ids()
-    if (data.raw or data.prepared or data.params) and len(selected_ids) != 1:
-        raise UsageError("--raw, --prepared and --params require exactly one competition")
+    if (data.raw or data.prepared or data.params or data.page) and len(selected_ids) != 1:
+        raise UsageError("--raw, --prepared, --params and --page require exactly one competition")
+    if data.page and data.variants:
+        raise UsageError("--page shows a whole competition; leave out --variants")
     overrides = _parameters(data.params)
     prepared = dict.fromkeys(selected_ids, data.prepared)
     if data.variants and not (data.prepared or data.raw or data.raw_dir):
@@ -100,23 +114,30 @@ def command(
     from grading.competition_checks.run import check_download, check_prepared
     from grading.competition_checks.variants import check_variant
     from storage.datasets import prepare
+    from tasks.baseline_submission import baseline_submission
 
     failed = 0
     for name in selected_ids:
         competition = registry.get(name)
         say(f"{name} ({edition})")
         with tempfile.TemporaryDirectory(prefix="mlebench-check-") as folder:
+            scratch = Path(folder)
+            run_baseline = partial(baseline_submission, scratch=scratch / "baseline")
             if data.variants:
-                whole = prepared[name] or Path(folder) / "prepared"
+                whole = prepared[name] or scratch / "prepared"
                 if not prepared[name]:
-                    prepare(name, _raw_of(competition, downloads[name], Path(folder)), whole, edition, overrides)
-                results = check_variant(competition, whole, Path(folder) / "variant", edition, prepare)
+                    prepare(name, _raw_of(competition, downloads[name], scratch), whole, edition, overrides)
+                results = check_variant(competition, whole, scratch / "variant", edition, prepare)
             elif data.prepared:
-                results = check_prepared(competition, data.prepared, edition)
+                results = check_prepared(competition, data.prepared, edition, run_baseline)
             else:
-                results = check_download(competition, downloads[name], Path(folder), edition, prepare, overrides)
-            verdicts = [_show(name, result) for result in results]
-        failed += any(verdicts)
+                results = check_download(
+                    competition, downloads[name], scratch, edition, prepare, overrides, run_baseline=run_baseline
+                )
+            shown = [_show(name, result) for result in results]
+            if data.page:
+                _write_page(data.page, competition, data.prepared or scratch / "prepared", edition, shown)
+        failed += any(result.verdict == "failed" for result in shown)
     say(f"{len(selected_ids) - failed} of {counted(len(selected_ids), 'competition')} passed")
     return 1 if failed else 0
 
@@ -129,15 +150,32 @@ def _raw_of(competition: Competition, raw: Path | None, scratch: Path) -> Path:
     return raw
 
 
-def _show(competition_id: str, result: Result) -> bool:
-    """Print the result of a check; returns whether it failed."""
+def _show(competition_id: str, result: Result) -> Result:
+    """Print the result of a check, and return it."""
     if answer({"competition_id": competition_id, **asdict(result)}):
-        return result.verdict == "failed"
+        return result
     style = {"ok": "green", "failed": "red", "skipped": "yellow", "noted": "yellow"}[result.verdict]
     click.echo(f"  {click.style(f'{result.verdict:7}', fg=style)} {result.check:10} {result.about}")
     for problem in result.problems:
         click.echo(f"          {problem}")
-    return result.verdict == "failed"
+    return result
+
+
+def _write_page(
+    file: Path, competition: Competition, prepared: Path, edition: Edition, results: Sequence[Result]
+) -> None:
+    from grading.competition_checks.run import measured_of
+    from grading.page.check import render_check
+
+    if not (prepared / "manifest.parquet").is_file():
+        say(f"{file} is not written, because there is no prepared dataset to show")
+        return
+    page = render_check(measured_of(competition, prepared, edition), results)
+    try:
+        file.write_text(page, "utf-8")
+    except OSError as error:
+        raise UserError(f"{file} cannot be written: {error.strerror}") from error
+    say(f"{file} shows the results with charts and examples; it has answers of the test set")
 
 
 def _download(competition: Competition, raw_dir: Path | None, edition: Edition) -> Path | None:

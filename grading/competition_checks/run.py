@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from common.errors import UserError, line_of
 from competitions.scoring.errors import InvalidSubmission
 from grading.competition_checks.checks import CHECKS, Skipped, Subject
+from grading.competition_checks.gates import GATES
+from grading.competition_checks.measured import Measured, RunBaseline
 from grading.competition_checks.subject import place_of, shown
 
 if TYPE_CHECKING:
@@ -38,8 +40,11 @@ class Result:
     check: str
     about: str
     verdict: Literal["ok", "failed", "skipped", "noted"]
-    """"noted": what a competition in the published format does not promise, so that it is no failure."""
+    """"noted": no failure, but for a person to judge: what a gate has found, or what a competition in the published
+    format does not promise."""
     problems: tuple[str, ...] = ()
+    figures: dict[str, float] = field(default_factory=dict)
+    """What a gate has measured."""
 
 
 class Prepare(Protocol):
@@ -65,6 +70,7 @@ def check_download(
     edition: Edition,
     prepare_with: Prepare,
     params: Mapping[str, Any] | None = None,
+    run_baseline: RunBaseline | None = None,
 ) -> Iterator[Result]:
     """Prepare twice below `scratch`, then run every check. `raw` is the download; None if it is bundled."""
     if raw is None:
@@ -73,7 +79,7 @@ def check_download(
         result = result_of("bundle", "bundle.py makes the download", lambda: _write(bundled, competition.bundle()))
         yield result
         if result.problems:
-            yield from _skipped("prepare", "repeat", *CHECKS)
+            yield from _skipped("prepare", "repeat", *CHECKS, *GATES)
             return
     manifests: list[pd.DataFrame] = []
 
@@ -88,19 +94,18 @@ def check_download(
     result = result_of("prepare", "prepare.py prepares the download", lambda: prepare("prepared"))
     yield result
     if result.problems:
-        yield from _skipped("repeat", *CHECKS)
+        yield from _skipped("repeat", *CHECKS, *GATES)
         return
     yield result_of("repeat", "A second preparation gives the same files.", repeat)
-    yield from check_prepared(competition, scratch / "prepared", edition)
+    yield from check_prepared(competition, scratch / "prepared", edition, run_baseline)
 
 
-def check_prepared(competition: Competition, prepared: Path, edition: Edition) -> Iterator[Result]:
-    """Run every check on a prepared dataset without changing it. Raises `UserError` if it is incomplete."""
-    import pandas as pd
-
-    if not (prepared / "manifest.parquet").is_file():
-        raise UserError(f"{prepared} is not a prepared dataset: it has no manifest.parquet")
-    subject = Subject(competition, prepared, pd.read_parquet(prepared / "manifest.parquet"), edition)
+def check_prepared(
+    competition: Competition, prepared: Path, edition: Edition, run_baseline: RunBaseline | None = None
+) -> Iterator[Result]:
+    """Run every check and gate on a prepared dataset without changing it. Raises `UserError` if it is incomplete."""
+    measured = measured_of(competition, prepared, edition, run_baseline)
+    subject = measured.subject
     if competition.published_format:
         yield Result("format", "Folders in the published format promise less.", "noted", _FORMAT)
     for name, check in CHECKS.items():
@@ -109,6 +114,31 @@ def check_prepared(competition: Competition, prepared: Path, edition: Edition) -
         if competition.published_format and name in _NOT_PROMISED and result.verdict == "failed":
             result = replace(result, verdict="noted")
         yield result
+    for name in GATES:
+        yield pass_gate(name, measured)
+
+
+def measured_of(
+    competition: Competition, prepared: Path, edition: Edition, run_baseline: RunBaseline | None = None
+) -> Measured:
+    """A prepared dataset, of which nothing is measured yet. Raises `UserError` if it is incomplete."""
+    import pandas as pd
+
+    if not (prepared / "manifest.parquet").is_file():
+        raise UserError(f"{prepared} is not a prepared dataset: it has no manifest.parquet")
+    return Measured(
+        Subject(competition, prepared, pd.read_parquet(prepared / "manifest.parquet"), edition), run_baseline
+    )
+
+
+def pass_gate(name: str, measured: Measured) -> Result:
+    """The result of a gate. What published competitions do as well is no failure."""
+    gate = GATES[name]
+    raised = measured.subject.raised
+    result = result_of(name, _first_line(gate.check), lambda: gate.check(measured), raised)
+    if result.verdict == "failed" and name in measured.figures and gate.reason:
+        result = replace(result, verdict="noted", problems=(*result.problems, f"no failure: {gate.reason}"))
+    return replace(result, figures=measured.figures.get(name, {}))
 
 
 def result_of(name: str, about: str, check: Callable[[], list[str]], raised: set[str] | None = None) -> Result:

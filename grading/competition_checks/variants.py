@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import json
 from collections.abc import Iterator
@@ -13,8 +12,9 @@ from competitions import registry
 from competitions.scoring.errors import InvalidSubmission
 from competitions.variant import VariantName
 from grading.competition_checks.checks import CHECKS, Skipped, Subject
-from grading.competition_checks.csvfile import Row, table, to_csv
+from grading.competition_checks.csvfile import table
 from grading.competition_checks.run import Prepare, Result, result_of
+from grading.competition_checks.submissions import mixture, rows_of, score_rows
 
 if TYPE_CHECKING:
     from competitions.competition import Competition
@@ -109,32 +109,8 @@ def ranking(whole: Subject, small: Subject) -> list[str]:
 
 def _scores(subject: Subject) -> list[float]:
     """The score of right answers with each share of wrong rows."""
-    files = subject.competition.facts.files
-    header, sample = table(subject.path("sample_submission").read_bytes())
-    gold_header, gold = table(subject.file("gold_submission").read_bytes())
-    columns = [files.gold_columns.get(name, name) for name in header]
-    columns = [name if name in gold_header else given for name, given in zip(columns, header, strict=True)]
-    if not set(columns) <= set(gold_header):
-        raise Skipped("the right answers have other columns than submissions")
-    right = [[row[place] for place in map(gold_header.index, columns)] for row in gold]
-    ids = [place for place in range(len(header)) if {row[place] for row in right} <= {row[place] for row in sample}]
-    by_id = {tuple(row[place] for place in ids): row for row in sample}
-    pairs = [(row, by_id.get(tuple(row[place] for place in ids))) for row in right]
-    if not ids or len(by_id) < len(right) or any(wrong is None for _, wrong in pairs):
-        raise Skipped("the rows of right answers and submissions are not found by ids")
-    scores = []
-    for share in _SHARES:
-        rows = [wrong if wrong is not None and _place(row, ids) < share else row for row, wrong in pairs]
-        path = Path(subject.scratch) / "submission.csv"
-        path.write_bytes(to_csv(header, rows))
-        try:
-            scores.append(subject.score(path))
-        except InvalidSubmission as error:
-            raise Skipped(f"a mixture of right answers and sample submission is not valid: {error}") from error
-    return scores
-
-
-def _place(row: Row, ids: list[int]) -> float:
-    """A number from 0 to 1 that belongs to a row, the same in every dataset."""
-    text = "\0".join(row[place] for place in ids)
-    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest()) / 2**64
+    rows = rows_of(subject)
+    try:
+        return [score_rows(subject, rows.header, mixture(rows, share)) for share in _SHARES]
+    except InvalidSubmission as error:
+        raise Skipped(f"a mixture of right answers and sample submission is not valid: {error}") from error

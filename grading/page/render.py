@@ -39,7 +39,16 @@ if TYPE_CHECKING:
     from grading.page.view import View
 
 TITLE = "MLE-bench results"
-_TEMPLATES = ("head.html", "page.html", "headline.html", "analysis.html", "runs.html", "episodes.html", "macros.html")
+_TEMPLATES = (
+    "head.html",
+    "page.html",
+    "headline.html",
+    "analysis.html",
+    "runs.html",
+    "episodes.html",
+    "check.html",
+    "macros.html",
+)
 _FEW_RESULTS = 60  # up to which the page is short enough to show its runs at once
 
 
@@ -150,11 +159,14 @@ def _differing(view: View) -> str:
 
 
 @cache
-def style_and_script() -> dict[str, str]:
-    """What `head.html` and the end of a page need: the style, the script, and its hash for the content policy."""
+def style_and_script(further_style: str = "") -> dict[str, str]:
+    """What `head.html` and the end of a page need: the style, the script, and its hash for the content policy.
+
+    `further_style` is the name of a file whose rules come after those of all pages.
+    """
     script = _asset("page.js")
     return {
-        "style": Markup(_asset("page.css")),  # noqa: S704 - our own file
+        "style": Markup(_asset("page.css") + (_asset(further_style) if further_style else "")),  # noqa: S704 - our files
         "script": Markup(script),  # noqa: S704 - our own file
         "script_hash": base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
     }

@@ -1,0 +1,35 @@
+"""The baseline agent's submission: better than the sample, and no gold."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from competitions.scoring.errors import InvalidSubmission
+from grading.competition_checks.subject import Skipped
+from grading.medals import medal_for
+from grading.report import SCORE_DECIMALS
+
+if TYPE_CHECKING:
+    from grading.competition_checks.measured import Measured
+
+
+def baseline(measured: Measured) -> list[str]:
+    """The baseline agent beats the sample submission, and does not reach gold within seconds, which a leak would do."""
+    subject, thresholds = measured.subject, measured.thresholds
+    sample_path = subject.file("sample_submission")
+    if measured.run_baseline is None:
+        raise Skipped("the baseline agent is not run")
+    submission, said = measured.run_baseline(subject.prepared / "public", sample_path)
+    if submission is None or submission.read_bytes() == sample_path.read_bytes():
+        raise Skipped(f"the baseline agent did not model these data: {said}")
+    try:
+        score, sample = subject.score(submission), subject.score(sample_path)
+    except InvalidSubmission as error:
+        raise Skipped(f"the baseline agent's submission is not valid: {error}") from error
+    measured.figures["baseline"] = {"baseline": score, "sample": sample}
+    if not measured.better(score, sample):
+        return [f"the baseline agent scores {score:.5g}, the sample submission {sample:.5g}"]
+    if medal_for(round(score, SCORE_DECIMALS), thresholds) == "gold":
+        remedy = "look for a leak" if thresholds.human else "ask more of gold"  # chosen by the author
+        return [f"the baseline agent scores {score:.5g}, and gold requires {thresholds.gold:.5g}: {remedy}"]
+    return []

@@ -1,0 +1,99 @@
+"""Test rows, texts, images and other files that are in the training data as well."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import TYPE_CHECKING
+
+from competitions.preparing.copies import copied
+from grading.competition_checks.public_files import PublicFile, files_by_id, training_files
+from grading.competition_checks.subject import Skipped
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from grading.competition_checks.measured import Measured
+    from grading.competition_checks.task_tables import TaskTables
+
+MIN_SHARE = 0.01
+"""Share of the test rows from which copies count."""
+_MIN_COPIES = 2
+_MIN_TEXT = 40
+"""Characters of a text that occurs twice only if it is a copy."""
+_MIN_COLUMNS = 3
+"""Columns of a row that occurs twice only if it is a copy; values of one or two are often equal."""
+_MAX_IMAGES = (1_000, 4_000)
+"""Images of the test set and of the training data that are compared."""
+_MIN_PIXELS = 64
+"""Pixels of a side of images that are compared by what they show: smaller ones have no fine detail."""
+
+
+def copies(measured: Measured) -> list[str]:
+    """No test row has a near duplicate in the training data: row, text, image, or file with the same bytes."""
+    tables = measured.tables
+    files = files_by_id(measured.files, tables.answers.index)
+    others = training_files(measured.files, files)
+    found: dict[str, tuple[int, int]] = {}
+    if tables.test is not None and tables.train is not None:
+        found |= _rows(tables, tables.test, tables.train)
+    if files and others:
+        found |= _files(list(files.values()), others)
+    if not found:
+        raise Skipped("no rows with several columns, long texts or files are found in both parts")
+    measured.figures["copies"] = {kind: count / total for kind, (count, total) in found.items()}
+    return [
+        f"{count} of {total} {kind} of the test set have a copy in the training data"
+        for kind, (count, total) in found.items()
+        if count >= max(_MIN_COPIES, MIN_SHARE * total)
+    ]
+
+
+def _rows(tables: TaskTables, test: pd.DataFrame, train: pd.DataFrame) -> dict[str, tuple[int, int]]:
+    """Counts of copies by kind: whole rows, and texts of each column of long texts."""
+    shared = [name for name in tables.features if name in train]
+    plain_test, plain_train = ({name: part[name].map(_plain) for name in shared} for part in (test, train))
+    found = {}
+    if len(shared) >= _MIN_COLUMNS:
+        rows = [set(zip(*plain_train.values(), strict=True)), list(zip(*plain_test.values(), strict=True))]
+        found["rows"] = sum(row in rows[0] and _says_enough(row) for row in rows[1]), len(rows[1])
+    for name in shared:
+        if plain_test[name].str.len().median() >= _MIN_TEXT:
+            texts = set(plain_train[name])
+            copied_texts = [text for text in plain_test[name] if len(text) >= _MIN_TEXT and text in texts]
+            found[f"texts in {name}"] = len(copied_texts), len(test)
+    return found
+
+
+def _says_enough(row: tuple[str, ...]) -> bool:
+    """Whether a row is no other by chance: some of its cells are neither empty nor 0."""
+    return sum(cell not in ("", "0", "nan") for cell in row) >= _MIN_COLUMNS
+
+
+def _plain(cell: str) -> str:
+    """A cell without what near duplicates differ in: case, punctuation and space of texts, far digits of numbers."""
+    try:
+        return f"{float(cell):.6g}"
+    except ValueError:
+        return re.sub(r"[\W_]+", " ", cell.lower()).strip()
+
+
+def _files(test: list[PublicFile], others: list[PublicFile]) -> dict[str, tuple[int, int]]:
+    """Counts of copies: of images by what they show, of small ones and of other files by their bytes."""
+    if min(next((shape for file in test if (shape := file.shape())), (0, 0))) >= _MIN_PIXELS:
+        images, train = ([file for file in part if file.is_image] for part in (test, others))
+        images, train = images[: _MAX_IMAGES[0]], train[: _MAX_IMAGES[1]]
+        is_copy = copied(map(PublicFile.read, images), map(PublicFile.read, train))
+        return {"images": (int(is_copy.sum()), len(images))}
+    by_size: dict[int, list[PublicFile]] = {}
+    for file in others:
+        by_size.setdefault(file.size, []).append(file)
+    contents: dict[int, set[bytes]] = {
+        size: {_digest(file) for file in by_size.get(size, ())} for size in {file.size for file in test}
+    }
+    count = sum(bool(contents[file.size]) and _digest(file) in contents[file.size] for file in test)
+    return {"files": (count, len(test))}
+
+
+def _digest(file: PublicFile) -> bytes:
+    return hashlib.blake2b(file.read()).digest()

@@ -1,0 +1,36 @@
+"""The gates of `mlebench check`: whether a task that can be prepared and graded can be trusted, too.
+
+A gate returns problems like a check. They are no failure where published competitions have them as well, but notes that
+a person has to judge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from grading.competition_checks.baseline import baseline
+from grading.competition_checks.chance import chance
+from grading.competition_checks.copies import copies
+from grading.competition_checks.features import features, metadata
+from grading.competition_checks.measured import Measured
+from grading.competition_checks.noise import noise, scale
+
+
+@dataclass(frozen=True)
+class Gate:
+    """A gate, and why a competition may be right that does not pass it; empty if it cannot be."""
+
+    check: Callable[[Measured], list[str]]
+    reason: str = ""
+
+
+GATES: dict[str, Gate] = {
+    "chance": Gate(chance, "the metric or the classes may be such that chance does as well as most teams"),
+    "features": Gate(features, "a strong feature may be part of the task"),
+    "metadata": Gate(metadata, "rows may be in the order of time, groups or sizes, which agents may use"),
+    "copies": Gate(copies, "the source may repeat itself, as short texts and simulations do"),
+    "noise": Gate(noise, "a tenth of the training data is often too small; report several seeds and standard errors"),
+    "scale": Gate(scale, "leaderboards of few teams, or of a metric where constants do well, have such medians"),
+    "baseline": Gate(baseline, "the task may be too hard or too easy for simple models"),
+}

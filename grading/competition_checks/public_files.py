@@ -1,0 +1,87 @@
+"""Public files that belong to an id, such as images and sounds, also those in zip archives."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path, PurePosixPath
+
+IMAGES = (".jpg", ".jpeg", ".png", ".bmp", ".gif", ".tif", ".tiff", ".webp")
+
+
+@dataclass(frozen=True)
+class PublicFile:
+    """A public file, or a member of a public archive."""
+
+    name: str
+    """Path below public/; archives count as folders."""
+    size: int
+    changed: float
+    """Time that the archive states, as a number that grows with it; 0 for files that are in no archive."""
+    path: Path
+    member: str | None = None
+
+    @property
+    def is_image(self) -> bool:
+        """Whether the name is one of an image."""
+        return self.name.lower().endswith(IMAGES)
+
+    def shape(self) -> tuple[int, int] | None:
+        """Width and height of an image; None if it is none."""
+        if not self.is_image:
+            return None
+        from PIL import Image, UnidentifiedImageError
+
+        try:
+            with Image.open(io.BytesIO(self.read())) as image:
+                return image.size
+        except (UnidentifiedImageError, OSError):
+            return None
+
+    def read(self) -> bytes:
+        """The content."""
+        return self.path.read_bytes() if self.member is None else _archive(self.path).read(self.member)
+
+
+@lru_cache(maxsize=8)  # the directory of an archive is read once for all of its members
+def _archive(path: Path) -> zipfile.ZipFile:
+    return zipfile.ZipFile(path)
+
+
+def public_files(folder: Path) -> list[PublicFile]:
+    """All files below a folder, in the order of their names."""
+    return sorted(_files(folder), key=lambda file: file.name)
+
+
+def _files(folder: Path) -> Iterator[PublicFile]:
+    for path in folder.rglob("*"):
+        if not path.is_file():
+            continue
+        name = path.relative_to(folder).as_posix()
+        if path.suffix == ".zip" and zipfile.is_zipfile(path):
+            with zipfile.ZipFile(path) as archive:
+                for info in archive.infolist():
+                    if not info.is_dir():
+                        changed = float("".join(f"{part:02}" for part in info.date_time))
+                        yield PublicFile(f"{name}/{info.filename}", info.file_size, changed, path, info.filename)
+        else:
+            yield PublicFile(name, path.stat().st_size, 0.0, path)
+
+
+def training_files(files: list[PublicFile], of_test: Mapping[str, PublicFile]) -> list[PublicFile]:
+    """The files that are not of the test set, which may be there twice: as files and in an archive."""
+    names = {PurePosixPath(file.name).name for file in of_test.values()}
+    return [file for file in files if "train" in file.name.lower() or PurePosixPath(file.name).name not in names]
+
+
+def files_by_id(files: list[PublicFile], ids: Collection[str]) -> dict[str, PublicFile]:
+    """The file of each id: the one with its name, with or without a suffix. That of training data counts last."""
+    by_name: dict[str, PublicFile] = {}
+    for file in sorted(files, key=lambda file: "train" in file.name.lower()):
+        path = PurePosixPath(file.name)
+        for name in (file.name, path.name, path.name.partition(".")[0]):
+            by_name.setdefault(name, file)
+    return {name: by_name[name] for name in ids if name in by_name}

@@ -1,0 +1,95 @@
+"""How well one column alone predicts the answers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas as pd
+    from numpy.typing import NDArray
+
+MAX_ROWS = 2_000
+MIN_ROWS = 30
+"""With fewer rows, a column predicts the answers by chance."""
+_FOLDS = 5
+_MAX_CLASSES = 20
+_MAX_TARGETS = 20
+_LEAVES = (5, 50)
+"""Leaves of a tree for weak effects, and of one for functions."""
+
+
+def targets_of(answers: pd.DataFrame) -> NDArray[np.float64] | None:
+    """Answers as numbers of shape (rows, targets): numbers as they are, of classes which one it is.
+
+    The targets are standardised. None if there is nothing to predict: all answers are equal, or nearly all differ and
+    are no numbers, as texts and masks do.
+    """
+    import numpy as np
+    import pandas as pd
+
+    columns: list[NDArray[np.float64]] = []
+    for name in list(answers)[:_MAX_TARGETS]:
+        numbers = pd.to_numeric(answers[name], errors="coerce")
+        if numbers.notna().all():
+            columns.append(numbers.to_numpy(dtype=float))
+            continue
+        counts = answers[name].value_counts()
+        if len(counts) <= len(answers) / 2:
+            columns += [(answers[name] == value).to_numpy(dtype=float) for value in counts.index[:_MAX_CLASSES]]
+    varying = [(column - column.mean()) / column.std() for column in columns if column.std() > 0]
+    return np.column_stack(varying) if varying else None
+
+
+def skill(feature: pd.Series, targets: NDArray[np.float64]) -> float:
+    """The share of the variance of the answers that a decision tree on one column explains in cross-validation.
+
+    1 for a column that tells them, about 0 for one that tells nothing. A tree finds any function of numbers, in
+    either direction and with gaps, and blocks of neighbours with the same answer.
+    """
+    import numpy as np
+    from sklearn.model_selection import KFold, cross_val_predict
+    from sklearn.tree import DecisionTreeRegressor
+
+    values = _numbers(feature)
+    if len(values) < MIN_ROWS or (values == values[0]).all():
+        return 0.0
+    total = np.square(targets - targets.mean(axis=0)).sum()
+    folds = KFold(_FOLDS, shuffle=True, random_state=0)
+    unexplained = [total]
+    for leaves in _LEAVES:
+        tree = DecisionTreeRegressor(min_samples_leaf=max(2, len(values) // leaves), random_state=0)
+        predicted = cross_val_predict(tree, values[:, None], targets, cv=folds).reshape(targets.shape)
+        unexplained.append(np.square(targets - predicted).sum())
+    return float(1 - min(unexplained) / total)
+
+
+def skills(features: pd.DataFrame, answers: pd.DataFrame) -> dict[str, float]:
+    """The skill of each column, best first. The rows of both are the same; of many, some are drawn."""
+    import numpy as np
+
+    if len(answers) > MAX_ROWS:
+        some = np.sort(np.random.default_rng(0).choice(len(answers), MAX_ROWS, replace=False))
+        features, answers = features.iloc[some], answers.iloc[some]
+    targets = targets_of(answers)
+    if targets is None or len(answers) < MIN_ROWS:
+        return {}
+    found = {str(name): skill(features[name], targets) for name in features}
+    return dict(sorted(found.items(), key=lambda item: -item[1]))
+
+
+def _numbers(feature: pd.Series) -> NDArray[Any]:
+    """A column as numbers: of categories their rank, of texts their length. Missing values are below all others."""
+    import pandas as pd
+
+    texts = feature.fillna("").astype(str).str.strip()
+    present = texts != ""
+    numbers = pd.to_numeric(texts.where(present), errors="coerce").astype(float)
+    if numbers.notna().sum() < 0.9 * present.sum():
+        if texts.nunique() <= len(texts) / 2:
+            numbers = texts.where(present).rank(method="dense")
+        else:
+            numbers = texts.where(present).str.len().astype(float)
+    finite = numbers.replace([float("inf"), float("-inf")], float("nan"))
+    lowest = finite.min() if finite.notna().any() else 0.0
+    return finite.fillna(lowest - 1).to_numpy(dtype=float)

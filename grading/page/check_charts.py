@@ -1,0 +1,143 @@
+"""Charts of the page of `mlebench check`: scores beside thresholds, distributions of the target, and bars."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from markupsafe import Markup
+
+from grading.medals import Thresholds
+from grading.page.charts import Frame, steps, svg
+from grading.page.format import number
+
+WIDTH = 460.0
+_ROW = 21.0
+_LEFT = 108.0
+_RIGHT = 70.0
+_BINS = 24
+_MAX_CLASSES = 10
+_TEXT = Markup('<text class="{}" x="{:.1f}" y="{:.1f}">{}</text>')
+_BAR = Markup('<rect class="s{}" x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}"><title>{}</title></rect>')
+_DOT = Markup('<circle class="s{}" cx="{:.1f}" cy="{:.1f}" r="4"><title>{}</title></circle>')
+_RULE = Markup('<line class="rule" x1="{:.1f}" x2="{:.1f}" y1="{:.1f}" y2="{:.1f}"/>')
+_LINE = Markup('<line class="threshold {0}" x1="{1:.1f}" x2="{1:.1f}" y1="{2:.1f}" y2="{3:.1f}"/>')
+_STEPS = Markup('<polyline class="line l{}" fill="none" points="{}"/>')
+
+
+def score_chart(scores: Mapping[str, float], thresholds: Thresholds, error: float | None) -> Markup:
+    """A dot for each score by name, worse to the left, with lines for the thresholds.
+
+    The axis reaches from the worst threshold or score to the best, without outliers, which are at its ends. `error` is
+    the standard error of a score that is worth bronze, drawn as a bar at that threshold.
+    """
+    sign = -1.0 if thresholds.lower_is_better else 1.0
+    lines = {name: getattr(thresholds, name) for name in ("median", "bronze", "silver", "gold")}
+    reach = max(abs(thresholds.gold - thresholds.median), abs(thresholds.gold - thresholds.bronze)) or 1.0
+    best = max(sign * value for value in lines.values())
+    wanted = [sign * value for value in scores.values() if math.isfinite(value)]
+    low = max(min([*wanted, *(sign * value for value in lines.values())]), best - 20 * reach)
+    high = min(max([best, *wanted]), best + 20 * reach)
+    margin = (high - low) * 0.04 or 1.0
+    low, high = low - margin, high + margin
+    height = _ROW * (len(scores) + 1) + 26
+
+    def at(value: float) -> float:
+        share = (sign * value - low) / (high - low) if math.isfinite(value) else math.copysign(1.0, sign * value)
+        return _LEFT + (WIDTH - _LEFT - _RIGHT) * min(max(share, 0.0), 1.0)
+
+    parts = []
+    placed = -math.inf
+    for name, value in sorted(lines.items(), key=lambda item: sign * item[1]):
+        parts.append(_LINE.format(name, at(value), 16, height - 22))
+        if at(value) - placed >= 34:
+            parts.append(_TEXT.format("x", at(value), 11, name))
+            placed = at(value)
+    if error:
+        ends = sorted(at(thresholds.bronze + deviation) for deviation in (-error, error))
+        parts.append(_BAR.format(8, ends[0], height - 26, ends[1] - ends[0], 6, f"± {error:.2g} at bronze"))
+        parts.append(_TEXT.format("y", _LEFT - 8, height - 18, "noise at bronze"))
+        parts.append(_TEXT.format("value", WIDTH - _RIGHT + 8, height - 18, f"± {error:.2g}"))
+    for row, (name, value) in enumerate(sorted(scores.items(), key=lambda item: -sign * item[1])):
+        y = 16 + _ROW * (row + 0.5)
+        parts.append(_RULE.format(_LEFT, WIDTH - _RIGHT, y, y))
+        parts.append(_TEXT.format("y", _LEFT - 8, y + 4, name))
+        parts.append(_DOT.format(0, at(value), y, f"{name}: {number(value)}"))
+        parts.append(_TEXT.format("value", WIDTH - _RIGHT + 8, y + 4, number(float(f"{value:.5g}"))))
+    return svg(parts, _frame(height), "scores and thresholds")
+
+
+def distribution(train: Sequence[str], test: Sequence[str]) -> Markup | None:
+    """The target in the training data and in the test set, as shares of the rows; None if nearly all values differ."""
+    numbers = [[float(cell) for cell in cells if _is_number(cell)] for cells in (train, test)]
+    values = sorted({*train, *test})
+    if len(values) > 20 and all(len(own) == len(cells) for own, cells in zip(numbers, (train, test), strict=True)):
+        return _histogram(*numbers)
+    if len(values) > max(_MAX_CLASSES, (len(train) + len(test)) / 2):
+        return None
+    return _classes(train, test, values)
+
+
+def _classes(train: Sequence[str], test: Sequence[str], values: Sequence[str]) -> Markup:
+    counts = [(Counter(cells), max(len(cells), 1)) for cells in (train, test)]
+    shares = {value: tuple(count[value] / size for count, size in counts) for value in values}
+    frequent = sorted(shares, key=lambda value: -max(shares[value]))[:_MAX_CLASSES]
+    shown = [value for value in values if value in frequent]
+    bars: dict[str, tuple[float, ...]] = {(value if value.strip() else "(empty)"): shares[value] for value in shown}
+    if len(values) > len(shown):
+        rest = [shares[value] for value in values if value not in shown]
+        bars[f"{len(rest)} others"] = tuple(math.fsum(part) for part in zip(*rest, strict=True))
+    most = max(share for shares in bars.values() for share in shares)
+    return bar_chart(bars, "shares of the classes in both parts", most)
+
+
+def bar_chart(bars: Mapping[str, Sequence[float]], label: str, most: float = 1.0, left: float = _LEFT) -> Markup:
+    """A row for each name, with a bar for each of its shares, from 0 to `most`. `left` is the width of names."""
+    height = _ROW * len(bars) + 6
+    parts = []
+    for row, (name, shares) in enumerate(bars.items()):
+        y = 3 + _ROW * row
+        thick = (_ROW - 6) / len(shares)
+        for place, share in enumerate(shares):
+            wide = (WIDTH - left - _RIGHT) * max(share, 0.0) / most
+            parts.append(_BAR.format(place, left, y + place * thick, wide, thick - 1, f"{name}: {share:.1%}"))
+        parts.append(_TEXT.format("y", left - 8, y + 12, _short(name, int(left / 7))))
+        parts.append(_TEXT.format("value", WIDTH - _RIGHT + 8, y + 12, " / ".join(f"{share:.0%}" for share in shares)))
+    return svg(parts, _frame(height), label)
+
+
+def _histogram(train: Sequence[float], test: Sequence[float]) -> Markup:
+    """Both parts as outlines with the same bins; values beyond the outer hundredths are in the end bins."""
+    together = sorted([*train, *test])
+    low, high = together[len(together) // 100], together[-1 - len(together) // 100]
+    high = high if high > low else low + 1.0
+    outlines = []
+    for values in (train, test):
+        bins = Counter(min(max(int((value - low) / (high - low) * _BINS), 0), _BINS - 1) for value in values)
+        outlines.append([bins[number] / max(len(values), 1) for number in range(_BINS)])
+    most = max(map(max, outlines)) or 1.0
+    places = [low + (high - low) * share for share in (0, 0.25, 0.5, 0.75, 1)]
+    x = steps([0.0, 0.25, 0.5, 0.75, 1.0], lambda share: number(float(f"{places[round(share * 4)]:.3g}")), log=False)
+    frame = Frame(x, steps([0.0, most], "{:.0%}".format, log=False), WIDTH, 170, 44, 20)
+    parts = frame.axes()
+    for series, heights in enumerate(outlines):
+        outline = [point for n, share in enumerate(heights) for point in ((n / _BINS, share), ((n + 1) / _BINS, share))]
+        parts.append(_STEPS.format(series, frame.path([(0.0, 0.0), *outline, (1.0, 0.0)])))
+    return svg(parts, frame, "distribution of the target in both parts")
+
+
+def _frame(height: float) -> Frame:
+    axis = steps([0.0, 1.0], str, log=False)
+    return Frame(axis, axis, WIDTH, height, 0, 0)
+
+
+def _short(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        return math.isfinite(float(cell))
+    except ValueError:
+        return False

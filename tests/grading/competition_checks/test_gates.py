@@ -1,0 +1,200 @@
+"""Each gate of `mlebench check` holds for the template, and not for a competition made wrong on purpose."""
+
+from __future__ import annotations
+
+import io
+import shutil
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from PIL import Image
+
+from competitions.competition import Competition
+from flows.commands.new import TEMPLATE
+from grading.competition_checks.gates import GATES
+from grading.competition_checks.measured import Measured
+from grading.competition_checks.run import Result, measured_of, pass_gate
+from grading.competition_checks.skill import skill, targets_of
+from storage.datasets import prepare
+from tasks.baseline_submission import baseline_submission
+from tests.parity.test_every_competition import SHAPES
+from tests.prepared import PreparedCompetitions
+
+
+class Folder:
+    """A copy of the template whose files can be changed."""
+
+    def __init__(self, tmp_path: Path) -> None:
+        self.path = Path(shutil.copytree(TEMPLATE, tmp_path / "my-competition"))
+        self.out = tmp_path / "prepared"
+
+    def edit(self, name: str, old: str, new: str) -> None:
+        text = (self.path / name).read_text()
+        assert old in text
+        (self.path / name).write_text(text.replace(old, new))
+
+    def prepared(self) -> Measured:
+        competition = Competition.load(self.path)
+        (raw := self.out.with_name("raw.zip")).write_bytes(competition.bundle())
+        prepare(competition.id, raw, self.out, "v1", None, self.path)
+        return measured_of(competition, self.out, "v1")
+
+    def gate(self, name: str) -> Result:
+        return pass_gate(name, self.prepared())
+
+    def add(self, name: str, content: bytes) -> None:
+        """A public file, beside those that were prepared."""
+        (path := self.out / "public" / name).parent.mkdir(exist_ok=True)
+        path.write_bytes(content)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    return Folder(tmp_path)
+
+
+def test_the_template_passes(folder: Folder, tmp_path: Path) -> None:
+    measured = folder.prepared()
+    agent = Measured(measured.subject, partial(baseline_submission, scratch=tmp_path / "agent"))
+    results = {name: pass_gate(name, agent) for name in GATES}
+    assert {
+        name: (result.verdict, result.problems)
+        for name, result in results.items()
+        if result.verdict not in ("ok", "skipped")
+    } == {}
+    assert results["chance"].figures["right"] == 0
+    assert results["noise"].figures["units"] == 120
+
+
+def test_a_metric_that_does_not_look_at_predictions(folder: Folder) -> None:
+    folder.edit("grade.py", 'return rmse(answers["area"], numbers(submission, "area"))', "return 5.0")
+    result = folder.gate("chance")
+    assert result.problems[:3] == tuple(
+        f"{name} predictions score 5, the right ones 5" for name in ("constant", "shuffled", "random")
+    )
+
+
+def test_a_medal_for_a_constant(folder: Folder) -> None:
+    folder.edit("competition.yaml", "bronze: 2.5\n  median: 3.0", "bronze: 7.5\n  median: 8.0")
+    result = folder.gate("chance")
+    assert result.verdict == "noted"
+    assert "which earns bronze" in result.problems[0]
+
+
+def test_a_column_that_was_measured_after_the_target(folder: Folder) -> None:
+    folder.edit(
+        "bundle.py",
+        "    return zip_bytes",
+        '    table["paint"] = (1000 - 3 * table["area"]).round()\n    return zip_bytes',
+    )
+    result = folder.gate("features")
+    assert result.verdict == "noted"
+    assert result.problems[0].startswith("column paint explains")
+    assert len(result.problems) == 2  # with the reason why it is no failure
+
+
+def test_rows_in_the_order_of_the_target(folder: Folder) -> None:
+    folder.edit("prepare.py", "    out = Preparation()", '    test = test.sort_values("area")\n    out = Preparation()')
+    problems = folder.gate("metadata").problems
+    assert {problem.split(" explains ")[0] for problem in problems[:-1]} == {
+        "the row number in the sample submission",
+        "the row number in the test table",
+    }
+
+
+def test_files_whose_size_tells_the_target(folder: Folder) -> None:
+    measured = folder.prepared()
+    assert pass_gate("metadata", measured).verdict == "ok"
+    for name, area in measured.tables.answers["area"].items():
+        folder.add(f"scans/{name}.bin", b"." * int(100 * float(area) + 1000))
+    problems = pass_gate("metadata", measured_of(measured.subject.competition, folder.out, "v1")).problems
+    assert problems[0].startswith("the size of the file explains")
+
+
+def test_test_rows_in_the_training_data(folder: Folder) -> None:
+    folder.edit("bundle.py", "    area = table", '    table["weight"] = random.uniform(0, 5, 600)\n    area = table')
+    again = 'test.head(9).assign(id=range(900, 909), weight=test["weight"] * 1.00000001)'
+    folder.edit("prepare.py", '"train.csv", train)', f'"train.csv", pd.concat([train, {again}]))')
+    folder.edit("prepare.py", "from competitions.editions", "import pandas as pd\n\nfrom competitions.editions")
+    assert folder.gate("copies").problems[0] == "9 of 120 rows of the test set have a copy in the training data"
+
+
+def test_pictures_that_are_saved_again(folder: Folder) -> None:
+    measured = folder.prepared()
+    draw = np.random.default_rng(0)
+    for number, name in enumerate(measured.tables.answers.index[:6]):
+        picture = Image.fromarray(draw.integers(0, 255, (24, 24, 3), dtype=np.uint8)).resize((160, 160))
+        picture.save(content := io.BytesIO(), "PNG")
+        folder.add(f"test/{name}.png", content.getvalue())
+        picture = picture if number < 2 else picture.transpose(Image.Transpose.FLIP_TOP_BOTTOM)
+        picture.resize((128, 128)).save(content := io.BytesIO(), "JPEG")
+        folder.add(f"train/{number}x.jpg", content.getvalue())
+    result = pass_gate("copies", measured_of(measured.subject.competition, folder.out, "v1"))
+    assert result.problems[0] == "2 of 6 images of the test set have a copy in the training data"
+
+
+def test_a_test_set_too_small_for_its_medals(folder: Folder) -> None:
+    folder.edit("competition.yaml", "gold: 1.05", "gold: 2.4")
+    folder.edit("competition.yaml", "silver: 1.5", "silver: 2.45")
+    result = folder.gate("noise")
+    assert result.verdict == "noted"
+    assert "earned by luck with probability" in result.problems[0]
+    assert 0.05 < result.figures["luck"] < 0.5
+
+
+def test_scores_in_another_unit_than_the_leaderboard(folder: Folder) -> None:
+    folder.edit("grade.py", "return rmse(", "return 0.01 * rmse(")
+    assert "and bronze requires 2.5" in folder.gate("scale").problems[0]
+
+
+def test_a_sample_submission_that_scored_otherwise_on_kaggle(folder: Folder) -> None:
+    folder.edit("competition.yaml", "median: 3.0", "median: 3.0\n  sample: 40.0")
+    assert ", on Kaggle 40" in folder.gate("scale").problems[0]
+
+
+def test_a_baseline_that_finds_a_leak(folder: Folder, tmp_path: Path) -> None:
+    folder.edit("bundle.py", "    return zip_bytes", '    table["paint"] = 3 * table["area"]\n    return zip_bytes')
+    measured = folder.prepared()
+    agent = Measured(measured.subject, partial(baseline_submission, scratch=tmp_path / "agent"))
+    assert "and gold requires 1.05" in pass_gate("baseline", agent).problems[0]
+
+
+def test_a_baseline_that_is_worse_than_the_sample(folder: Folder, tmp_path: Path) -> None:
+    measured = folder.prepared()
+    table = pd.read_csv(measured.subject.path("sample_submission")).assign(area=1e6)
+    table.to_csv(tmp_path / "bad.csv", index=False)
+    agent = Measured(measured.subject, lambda *_: (tmp_path / "bad.csv", ""))
+    assert pass_gate("baseline", agent).problems[0].startswith("the baseline agent scores 9.9999e+05")
+
+
+def test_a_baseline_that_cannot_model_the_data_is_no_verdict(folder: Folder) -> None:
+    measured = folder.prepared()
+    agent = Measured(measured.subject, lambda *_: (None, "nothing to learn from"))
+    result = pass_gate("baseline", agent)
+    assert (result.verdict, result.problems) == (
+        "skipped",
+        ("the baseline agent did not model these data: nothing to learn from",),
+    )
+
+
+@pytest.mark.parametrize("competition_id", sorted({*SHAPES, "breast-cancer", "diabetes", "digits"}))
+def test_every_shape_of_competition(competition_id: str, prepared: PreparedCompetitions) -> None:
+    """A gate may note something of a published competition, but fails and raises for none."""
+    found = prepared[competition_id]
+    measured = measured_of(found.competition, found.path, "v1")
+    results = {name: pass_gate(name, measured) for name in GATES}
+    assert [(name, result.problems) for name, result in results.items() if result.verdict == "failed"] == []
+
+
+def test_noise_predicts_nothing_and_every_kind_of_function_everything() -> None:
+    draw = np.random.default_rng(0)
+    values = pd.Series(draw.permutation(600))
+    targets = targets_of(pd.DataFrame({"a": (values // 100).astype(str)}))
+    assert targets is not None
+    assert skill(values.astype(str), targets) > 0.95  # blocks of neighbours with the same answer
+    assert skill((values // 100).map("abcdef".__getitem__), targets) == 1
+    assert skill(pd.Series(draw.permutation(600)), targets) < 0.05
+    assert targets_of(pd.DataFrame({"a": list(map("text {}".format, range(50)))})) is None
