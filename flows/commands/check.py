@@ -103,6 +103,8 @@ def command(
         raise UsageError("--raw, --prepared, --params and --page require exactly one competition")
     if data.page and data.variants:
         raise UsageError("--page shows a whole competition; leave out --variants")
+    if data.page and not data.page.resolve().parent.is_dir():
+        raise UsageError(f"--page: there is no directory {data.page.parent}")
     overrides = _parameters(data.params)
     prepared = dict.fromkeys(selected_ids, data.prepared)
     if data.variants and not (data.prepared or data.raw or data.raw_dir):

@@ -17,7 +17,7 @@ from competitions.scoring.errors import InvalidSubmission
 from grading.competition_checks import leaks
 from grading.competition_checks.csvfile import table, to_csv
 from grading.competition_checks.description import example_problems, leftovers, metric_problems, sections
-from grading.competition_checks.subject import MAX_SAMPLE_BYTES, Skipped, Subject
+from grading.competition_checks.subject import MAX_SAMPLE_BYTES, Skipped, Subject, require_small_sample
 
 _MARK = re.compile(r"(?:#|<!--) CHECK: ")
 
@@ -48,7 +48,7 @@ def description(subject: Subject) -> list[str]:
     by_heading = sections(text)
 
     def is_valid(columns: Sequence[str]) -> bool:
-        _require_small_sample(subject)
+        require_small_sample(subject)
         _, rows = table(subject.file("sample_submission").read_bytes())
         places = [header.index(column) for column in columns]
         with tempfile.TemporaryDirectory(prefix="mlebench-check-") as folder:
@@ -141,7 +141,7 @@ def public(subject: Subject) -> list[str]:
 
 def hostile(subject: Subject) -> list[str]:
     """Every hostile submission gets a score or a one-line rejection without secrets, and changes no later score."""
-    _require_small_sample(subject)
+    require_small_sample(subject)
     outcomes = subject.hostile_outcomes
     if outcomes.raises and not outcomes.grading and not outcomes.died:
         raise Skipped(f"raises what is shown above: {outcomes.raises}")
@@ -150,7 +150,7 @@ def hostile(subject: Subject) -> list[str]:
 
 def validity(subject: Subject) -> list[str]:
     """Hostile submissions are valid or not whatever the answers are, as long as they have the same ids."""
-    _require_small_sample(subject)
+    require_small_sample(subject)
     if subject.hostile_outcomes.failure:
         raise subject.hostile_outcomes.failure
     if subject.hostile_outcomes.raises and not subject.hostile_outcomes.validity:
@@ -166,12 +166,6 @@ def _marked_places(folder: Path) -> list[str]:
         for number, line in enumerate(path.read_text("utf-8", "replace").splitlines(), 1)
         if _MARK.search(line)
     ]
-
-
-def _require_small_sample(subject: Subject) -> None:
-    size = subject.file("sample_submission").stat().st_size
-    if size > MAX_SAMPLE_BYTES:
-        raise Skipped(f"the sample submission has {data_size(size)}; try it on a smaller download")
 
 
 CHECKS: dict[str, Callable[[Subject], list[str]]] = {

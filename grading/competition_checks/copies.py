@@ -23,8 +23,10 @@ _MIN_TEXT = 40
 """Characters of a text that occurs twice only if it is a copy."""
 _MIN_COLUMNS = 3
 """Columns of a row that occurs twice only if it is a copy; values of one or two are often equal."""
-_MAX_IMAGES = (1_000, 4_000)
-"""Images of the test set and of the training data that are compared."""
+_MAX_FILES = (1_000, 4_000)
+"""Files of the test set and of the training data that are compared, the first by name."""
+_MAX_ROWS = 200_000
+"""The same for the rows of either part."""
 _MIN_PIXELS = 64
 """Pixels of a side of images that are compared by what they show: smaller ones have no fine detail."""
 
@@ -36,7 +38,7 @@ def copies(measured: Measured) -> list[str]:
     others = training_files(measured.files, files)
     found: dict[str, tuple[int, int]] = {}
     if tables.test is not None and tables.train is not None:
-        found |= _rows(tables, tables.test, tables.train)
+        found |= _rows(tables, tables.test.head(_MAX_ROWS), tables.train.head(_MAX_ROWS))
     if files and others:
         found |= _files(list(files.values()), others)
     if not found:
@@ -82,17 +84,13 @@ def _files(test: list[PublicFile], others: list[PublicFile]) -> dict[str, tuple[
     """Counts of copies: of images by what they show, of small ones and of other files by their bytes."""
     if min(next((shape for file in test if (shape := file.shape())), (0, 0))) >= _MIN_PIXELS:
         images, train = ([file for file in part if file.is_image] for part in (test, others))
-        images, train = images[: _MAX_IMAGES[0]], train[: _MAX_IMAGES[1]]
-        is_copy = copied(map(PublicFile.read, images), map(PublicFile.read, train))
+        images = images[: _MAX_FILES[0]]
+        is_copy = copied(map(PublicFile.read, images), map(PublicFile.read, train[: _MAX_FILES[1]]))
         return {"images": (int(is_copy.sum()), len(images))}
-    by_size: dict[int, list[PublicFile]] = {}
-    for file in others:
-        by_size.setdefault(file.size, []).append(file)
-    contents: dict[int, set[bytes]] = {
-        size: {_digest(file) for file in by_size.get(size, ())} for size in {file.size for file in test}
-    }
-    count = sum(bool(contents[file.size]) and _digest(file) in contents[file.size] for file in test)
-    return {"files": (count, len(test))}
+    test = test[: _MAX_FILES[0]]
+    sizes = {file.size for file in test} & {file.size for file in others}
+    digests = {_digest(file) for file in [file for file in others if file.size in sizes][: _MAX_FILES[1]]}
+    return {"files": (sum(file.size in sizes and _digest(file) in digests for file in test), len(test))}
 
 
 def _digest(file: PublicFile) -> bytes:

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 
 from grading.competition_checks.public_files import PublicFile, public_files
-from grading.competition_checks.subject import Subject
+from grading.competition_checks.subject import Subject, require_small_sample
 from grading.competition_checks.submissions import Rows, rows_of
 from grading.competition_checks.task_tables import TaskTables, task_tables
 from grading.medals import Thresholds
@@ -38,7 +38,8 @@ class Measured:
 
     @cached_property
     def rows(self) -> Rows:
-        """The rows of right answers and of the sample submission. Raises `Skipped`."""
+        """The rows of right answers and of the sample submission. Raises `Skipped`, also if they are too many."""
+        require_small_sample(self.subject)
         return rows_of(self.subject)
 
     @cached_property

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from common.errors import line_of
-from common.units import counted
+from common.units import counted, data_size
 from competitions.scoring.errors import InvalidSubmission
 from grading.competition_checks.csvfile import table
 from grading.competition_checks.hostile import hostile_submissions
@@ -126,6 +126,13 @@ class Subject:
     def declares(self, oddity: str) -> bool:
         """Whether competition.yaml declares this oddity as intended. Declarations apply to edition v1."""
         return self.edition == "v1" and oddity in self.competition.facts.oddities
+
+
+def require_small_sample(subject: Subject) -> None:
+    """Raises `Skipped` if the sample submission is too large for what is made of its rows."""
+    size = subject.file("sample_submission").stat().st_size
+    if size > MAX_SAMPLE_BYTES:
+        raise Skipped(f"the sample submission has {data_size(size)}; try it on a smaller download")
 
 
 @dataclass(frozen=True)

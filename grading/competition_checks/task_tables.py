@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from grading.competition_checks import leaks
-from grading.competition_checks.subject import MAX_SAMPLE_BYTES, Skipped
+from grading.competition_checks.subject import Skipped
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,11 +47,9 @@ class TaskTables:
 
 
 def task_tables(subject: Subject, rows: Rows) -> TaskTables:
-    """Raises `Skipped` if rows are not identified by one column, or are too many."""
+    """Raises `Skipped` if rows are not identified by one column."""
     import pandas as pd
 
-    if subject.file("sample_submission").stat().st_size > MAX_SAMPLE_BYTES:
-        raise Skipped("the sample submission is too large; try it on a smaller download")
     if len(rows.ids) > 1:
         raise Skipped("rows are identified by several columns")
     answers = pd.DataFrame(rows.right, columns=rows.header, dtype=str).set_index(rows.header[rows.ids[0]])

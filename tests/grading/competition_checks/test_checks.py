@@ -12,7 +12,7 @@ import pytest
 
 from competitions.competition import Competition
 from flows.commands.new import TEMPLATE
-from grading.competition_checks import checks
+from grading.competition_checks import checks, subject
 from grading.competition_checks.description import example_problems
 from grading.competition_checks.gates import GATES
 from grading.competition_checks.hostile import hostile_submissions
@@ -243,7 +243,7 @@ def test_a_prepared_dataset_stays_as_it_is(folder: Path, tmp_path: Path) -> None
 def test_hostile_files_are_not_made_of_large_samples(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(checks, "MAX_SAMPLE_BYTES", 100)
+    monkeypatch.setattr(subject, "MAX_SAMPLE_BYTES", 100)
     result = results(folder, tmp_path)["hostile"]
     assert result.verdict == "skipped"
     assert "smaller download" in result.problems[0]
