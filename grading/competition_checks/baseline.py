@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from competitions.scoring.errors import InvalidSubmission
@@ -20,14 +21,16 @@ def baseline(measured: Measured) -> list[str]:
     if measured.run_baseline is None:
         raise Skipped("the baseline agent is not run")
     submission, said = measured.run_baseline(subject.prepared / "public", sample_path)
-    if submission is None or submission.read_bytes() == sample_path.read_bytes():
-        raise Skipped(f"the baseline agent did not model these data: {said}")
+    if submission is None:
+        raise Skipped(f"the baseline agent left no submission: {said}")
     try:
         score, sample = subject.score(submission), subject.score(sample_path)
     except InvalidSubmission as error:
         raise Skipped(f"the baseline agent's submission is not valid: {error}") from error
+    if score == sample:  # it has kept the sample submission, or predicts a constant
+        raise Skipped(f"the baseline agent did not model these data: {said}")
     measured.figures["baseline"] = {"baseline": score, "sample": sample}
-    if not measured.better(score, sample):
+    if not math.isnan(sample) and not measured.better(score, sample):
         return [f"the baseline agent scores {score:.5g}, the sample submission {sample:.5g}"]
     if medal_for(round(score, SCORE_DECIMALS), thresholds) == "gold":
         remedy = "look for a leak" if thresholds.human else "ask more of gold"  # chosen by the author

@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from competitions.preparing.copies import copied
-from grading.competition_checks.public_files import PublicFile, files_by_id, training_files
+from grading.competition_checks.public_files import PublicFile, test_files, training_files
 from grading.competition_checks.subject import Skipped
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ _MIN_PIXELS = 64
 def copies(measured: Measured) -> list[str]:
     """No test row has a near duplicate in the training data: row, text, image, or file with the same bytes."""
     tables = measured.tables
-    files = files_by_id(measured.files, tables.answers.index)
+    files = test_files(measured.files, tables.answers.index)
     others = training_files(measured.files, files)
     found: dict[str, tuple[int, int]] = {}
     if tables.test is not None and tables.train is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from grading.competition_checks.public_files import PublicFile, files_by_id
+from grading.competition_checks.public_files import PublicFile, test_files
 from grading.competition_checks.skill import MIN_ROWS, skills, targets_of
 from grading.competition_checks.subject import Skipped
 
@@ -40,7 +40,7 @@ def features(measured: Measured) -> list[str]:
 def metadata(measured: Measured) -> list[str]:
     """Ids, the order of rows, and sizes and times of files tell nothing about the answers."""
     tables = _with_answers(measured)
-    table = _metadata(tables, files_by_id(measured.files, tables.answers.index))
+    table = _metadata(tables, test_files(measured.files, tables.answers.index))
     found = skills(table, tables.answers)
     measured.figures["metadata"] = found
     return [

@@ -71,17 +71,26 @@ def _files(folder: Path) -> Iterator[PublicFile]:
             yield PublicFile(name, path.stat().st_size, 0.0, path)
 
 
+def test_files(files: list[PublicFile], ids: Collection[str]) -> dict[str, PublicFile]:
+    """The files of test rows by id: those of training rows may have the same names."""
+    return files_by_id([file for file in files if not _is_training(file)], ids)
+
+
 def training_files(files: list[PublicFile], of_test: Mapping[str, PublicFile]) -> list[PublicFile]:
     """The files that are not of the test set, which may be there twice: as files and in an archive."""
     names = {PurePosixPath(file.name).name for file in of_test.values()}
-    return [file for file in files if "train" in file.name.lower() or PurePosixPath(file.name).name not in names]
+    return [file for file in files if _is_training(file) or PurePosixPath(file.name).name not in names]
 
 
 def files_by_id(files: list[PublicFile], ids: Collection[str]) -> dict[str, PublicFile]:
-    """The file of each id: the one with its name, with or without a suffix. That of training data counts last."""
+    """The file of each id: the one with its name, with or without a suffix."""
     by_name: dict[str, PublicFile] = {}
-    for file in sorted(files, key=lambda file: "train" in file.name.lower()):
+    for file in files:
         path = PurePosixPath(file.name)
         for name in (file.name, path.name, path.name.partition(".")[0]):
             by_name.setdefault(name, file)
     return {name: by_name[name] for name in ids if name in by_name}
+
+
+def _is_training(file: PublicFile) -> bool:
+    return "train" in file.name.lower()

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MAX_ROWS = 2_000
-MIN_ROWS = 30
+MIN_ROWS = 50
 """With fewer rows, a column predicts the answers by chance."""
 _FOLDS = 5
 _MAX_CLASSES = 20

@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from common.cleaning import clean
 from grading.competition_checks.measured import Measured
-from grading.competition_checks.public_files import PublicFile, files_by_id, training_files
+from grading.competition_checks.public_files import PublicFile, files_by_id, test_files, training_files
 from grading.competition_checks.subject import Skipped
 from grading.page.check_charts import bar_chart, distribution, score_chart
 from grading.page.render import environment, style_and_script
@@ -156,7 +156,7 @@ def _cell(value: Any) -> str:
 
 def _images(measured: Measured, tables: TaskTables) -> list[tuple[str, list[Example]]]:
     """Some images of each part."""
-    own = files_by_id(measured.files, tables.answers.index)
+    own = test_files(measured.files, tables.answers.index)
     answers = tables.test_target
     parts = {"Test images": [(name, answers[name], file) for name, file in own.items()]}
     if tables.train is not None and own:

@@ -131,7 +131,7 @@ def test_pictures_that_are_saved_again(folder: Folder) -> None:
         folder.add(f"test/{name}.png", content.getvalue())
         picture = picture if number < 2 else picture.transpose(Image.Transpose.FLIP_TOP_BOTTOM)
         picture.resize((128, 128)).save(content := io.BytesIO(), "JPEG")
-        folder.add(f"train/{number}x.jpg", content.getvalue())
+        folder.add(f"train/{name}.jpg", content.getvalue())  # numbers of other rows, as ids often are
     result = pass_gate("copies", measured_of(measured.subject.competition, folder.out, "v1"))
     assert result.problems[0] == "2 of 6 images of the test set have a copy in the training data"
 
@@ -172,7 +172,8 @@ def test_a_baseline_that_is_worse_than_the_sample(folder: Folder, tmp_path: Path
 
 def test_a_baseline_that_cannot_model_the_data_is_no_verdict(folder: Folder) -> None:
     measured = folder.prepared()
-    agent = Measured(measured.subject, lambda *_: (None, "nothing to learn from"))
+    sample = measured.subject.path("sample_submission")
+    agent = Measured(measured.subject, lambda *_: (sample, "nothing to learn from"))
     result = pass_gate("baseline", agent)
     assert (result.verdict, result.problems) == (
         "skipped",
