@@ -93,13 +93,13 @@ def same_picture(one: Pictures, others: Pictures) -> NDArray[np.bool_]:
 
 def _small(content: bytes) -> NDArray[np.uint8]:
     import numpy as np
-    from PIL import Image, UnidentifiedImageError
+    from PIL import Image
 
     try:
         with Image.open(io.BytesIO(content)) as image:
             image.draft("L", (_DRAFT, _DRAFT))  # a JPEG need not be decoded in full
             return np.asarray(image.convert("L").resize((_SIDE, _SIDE), Image.Resampling.BOX))
-    except (UnidentifiedImageError, OSError):
+    except (OSError, Image.DecompressionBombError):
         return np.zeros((_SIDE, _SIDE), np.uint8)
 
 

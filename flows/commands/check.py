@@ -66,7 +66,8 @@ class CheckedData:
             "--variants",
             is_flag=True,
             help="Check a small variant (see --rows of `mlebench prepare`) of the prepared dataset instead, by default "
-            "of that in the store. A competition that has none is no failure.",
+            "of that in the store. A competition that has none is no failure. What a person has to judge is "
+            "left out, from chance to baseline: it is that of the whole competition.",
         ),
     ] = False
     page: Annotated[

@@ -6,12 +6,16 @@ import math
 from typing import TYPE_CHECKING
 
 from competitions.scoring.errors import InvalidSubmission
+from grading.competition_checks.noise import sampling_error
 from grading.competition_checks.subject import Skipped
 from grading.medals import medal_for
 from grading.report import SCORE_DECIMALS
 
 if TYPE_CHECKING:
     from grading.competition_checks.measured import Measured
+
+_ERRORS = 2.0
+"""Standard errors from which the baseline agent is worse than the sample submission."""
 
 
 def baseline(measured: Measured) -> list[str]:
@@ -31,7 +35,13 @@ def baseline(measured: Measured) -> list[str]:
         raise Skipped(f"the baseline agent did not model these data: {said}")
     measured.figures["baseline"] = {"baseline": score, "sample": sample}
     if not math.isnan(sample) and not measured.better(score, sample):
-        return [f"the baseline agent scores {score:.5g}, the sample submission {sample:.5g}"]
+        _, noise, units = sampling_error(measured, submission)
+        if abs(score - sample) <= _ERRORS * noise:
+            raise Skipped(
+                f"{units} units in the test set do not tell the baseline agent ({score:.5g}) "
+                f"from the sample submission ({sample:.5g}, standard error {noise:.2g})"
+            )
+        return [f"the baseline agent scores {score:.5g}, the sample submission {sample:.5g}, which is better"]
     if medal_for(round(score, SCORE_DECIMALS), thresholds) == "gold":
         remedy = "look for a leak" if thresholds.human else "ask more of gold"  # chosen by the author
         return [f"the baseline agent scores {score:.5g}, and gold requires {thresholds.gold:.5g}: {remedy}"]

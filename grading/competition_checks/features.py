@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from grading.competition_checks.public_files import PublicFile, test_files
-from grading.competition_checks.skill import MIN_ROWS, skills, targets_of
+from grading.competition_checks.skill import MIN_ROWS, drawn, skills, targets_of
 from grading.competition_checks.subject import Skipped
 
 if TYPE_CHECKING:
@@ -27,7 +29,7 @@ def features(measured: Measured) -> list[str]:
     tables = _with_answers(measured)
     if tables.test is None or not tables.features:
         raise Skipped("the test rows have no table")
-    rows = tables.test[tables.features[:_MAX_COLUMNS]]
+    rows = drawn(tables.test[tables.features[:_MAX_COLUMNS]])
     found = skills(rows, tables.answers.loc[rows.index])
     measured.figures["features"] = dict(list(found.items())[:10])
     return [
@@ -40,8 +42,9 @@ def features(measured: Measured) -> list[str]:
 def metadata(measured: Measured) -> list[str]:
     """Ids, the order of rows, and sizes and times of files tell nothing about the answers."""
     tables = _with_answers(measured)
-    table = _metadata(tables, test_files(measured.files, tables.answers.index))
-    found = skills(table, tables.answers)
+    answers = drawn(tables.answers)
+    files = test_files(measured.files, tables.answers.index)
+    found = skills(_metadata(tables, files).reindex(answers.index), answers)
     measured.figures["metadata"] = found
     return [
         f"{name} explains {value:.0%} of the variance of the answers"
@@ -64,19 +67,18 @@ def _metadata(tables: TaskTables, files: dict[str, PublicFile]) -> pd.DataFrame:
     import pandas as pd
 
     ids = pd.Series(tables.answers.index.astype(str), index=tables.answers.index)
-    columns = {
+    columns: dict[str, pd.Series] = {
         "the row number in the sample submission": pd.Series(range(len(ids)), index=ids.index),
         "the number in the id": pd.to_numeric(ids.str.extract(r"(\d{1,15})(?!.*\d)", expand=False), errors="coerce"),
         "the order of the ids": ids.rank(),
+        "the id without digits": ids.str.replace(r"\d", "", regex=True),
     }
     if tables.test is not None:
         columns["the row number in the test table"] = pd.Series(range(len(tables.test)), index=tables.test.index)
     if len(files) > len(ids) / 2:
-        columns["the size of the file"] = pd.Series({name: file.size for name, file in files.items()})
-        columns["the time of the file"] = pd.Series({name: file.changed for name, file in files.items()})
-        if len(files) <= _MAX_IMAGES or all(file.is_image for file in files.values()):
-            some = dict(list(files.items())[:_MAX_IMAGES])
-            columns["the shape of the image"] = pd.Series({name: _pixels(file) for name, file in some.items()})
+        some = dict(list(files.items())[:_MAX_IMAGES])
+        columns |= {f"the {what} of the file": pd.Series({i: get(files[i]) for i in files}) for what, get in _OF_FILES}
+        columns["the width and height of the image"] = pd.Series({i: _pixels(some[i]) for i in some}, dtype=float)
     return pd.DataFrame({name: column.reindex(ids.index) for name, column in columns.items()})
 
 
@@ -84,3 +86,11 @@ def _pixels(file: PublicFile) -> float:
     """Width of an image, and as decimals its height; NaN if it is none."""
     shape = file.shape()
     return float("nan") if shape is None else shape[0] + shape[1] / 1e6
+
+
+_OF_FILES: tuple[tuple[str, Callable[[PublicFile], float | str]], ...] = (
+    ("size", lambda file: file.size),
+    ("time", lambda file: file.changed),
+    ("folder", lambda file: PurePosixPath(file.name).parent.as_posix()),
+    ("place in the archive", lambda file: file.place),
+)

@@ -1,7 +1,7 @@
 """The gates of `mlebench check`: whether a task that can be prepared and graded can be trusted, too.
 
-A gate returns problems like a check. They are no failure where published competitions have them as well, but notes that
-a person has to judge.
+A gate returns problems like a check. Where a good competition can have them as well, they are no failure, but notes
+that a person has to judge.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from grading.competition_checks.baseline import baseline
-from grading.competition_checks.chance import chance
+from grading.competition_checks.chance import chance, metric
 from grading.competition_checks.copies import copies
 from grading.competition_checks.features import features, metadata
 from grading.competition_checks.measured import Measured
@@ -19,13 +19,14 @@ from grading.competition_checks.noise import noise, scale
 
 @dataclass(frozen=True)
 class Gate:
-    """A gate, and why a competition may be right that does not pass it; empty if it cannot be."""
+    """A gate, and why a competition may be right that does not pass it; empty if it cannot be, which is a failure."""
 
     check: Callable[[Measured], list[str]]
     reason: str = ""
 
 
 GATES: dict[str, Gate] = {
+    "metric": Gate(metric),
     "chance": Gate(chance, "the metric or the classes may be such that chance does as well as most teams"),
     "features": Gate(features, "a strong feature may be part of the task"),
     "metadata": Gate(metadata, "rows may be in the order of time, groups or sizes, which agents may use"),

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+from grading.competition_checks.ignorant import scores_of_chance
 from grading.competition_checks.public_files import PublicFile, public_files
 from grading.competition_checks.subject import Subject, require_small_sample
 from grading.competition_checks.submissions import Rows, rows_of
@@ -41,6 +42,11 @@ class Measured:
         """The rows of right answers and of the sample submission. Raises `Skipped`, also if they are too many."""
         require_small_sample(self.subject)
         return rows_of(self.subject)
+
+    @cached_property
+    def scores_of_chance(self) -> tuple[float, dict[str, float]]:
+        """See `ignorant.scores_of_chance`. Raises `Skipped`."""
+        return scores_of_chance(self.subject, self.rows)
 
     @cached_property
     def tables(self) -> TaskTables:

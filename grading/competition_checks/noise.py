@@ -23,6 +23,8 @@ from grading.statistics.split_noise import LUCK, split_noise
 from grading.workers.halves import score_halves
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from grading.competition_checks.measured import Measured
 
 _STEPS = 12
@@ -38,9 +40,27 @@ def noise(measured: Measured) -> list[str]:
     Measured is a submission that scores about as bronze requires: right answers with errors. The standard error of its
     score comes from random halves of the test set, as that of runs does (`mlebench examine split-noise`).
     """
-    subject, thresholds = measured.subject, measured.thresholds
-    competition, edition = subject.competition, subject.edition
-    path = write_rows(subject, measured.rows.header, _worth_bronze(measured))
+    thresholds = measured.thresholds
+    score, error, units = sampling_error(
+        measured, write_rows(measured.subject, measured.rows.header, _worth_bronze(measured))
+    )
+    distance = abs(thresholds.gold - thresholds.bronze)
+    luck = 1 - NormalDist().cdf(distance / error) if error > 0 else 0.0
+    measured.figures["noise"] = {"score": score, "standard error": error, "units": float(units), "luck": luck}
+    if luck <= LUCK[0]:
+        return []
+    return [
+        f"with {units} units in the test set, a score worth bronze has a standard error of {error:.2g}; gold is "
+        f"{distance:.2g} better, and earned by luck with probability {luck:.2f}"
+    ]
+
+
+def sampling_error(measured: Measured, path: Path) -> tuple[float, float, int]:
+    """Score of a submission, its standard error, and the number of units in the test set.
+
+    Raises `Skipped` if the test set cannot be cut into halves that can be scored.
+    """
+    subject, competition, edition = measured.subject, measured.subject.competition, measured.subject.edition
     score, submission = subject.score(path), competition.read_submission(path, edition)
     halves = score_halves(
         lambda table, answers: competition.score_table(table, answers, edition),
@@ -53,16 +73,8 @@ def noise(measured: Measured) -> list[str]:
     )
     if not halves.scores:
         raise Skipped(halves.message or "the score is not a number")
-    error = split_noise(score, halves.scores, halves.units, halves.drawn, thresholds)["standard_error"]
-    distance = abs(thresholds.gold - thresholds.bronze)
-    luck = 1 - NormalDist().cdf(distance / error) if error > 0 else 0.0
-    measured.figures["noise"] = {"score": score, "standard error": error, "units": float(halves.units), "luck": luck}
-    if luck <= LUCK[0]:
-        return []
-    return [
-        f"with {halves.units} units in the test set, a score worth bronze has a standard error of {error:.2g}; gold is "
-        f"{distance:.2g} better, and earned by luck with probability {luck:.2f}"
-    ]
+    noise = split_noise(score, halves.scores, halves.units, halves.drawn, measured.thresholds)
+    return score, noise["standard_error"], halves.units
 
 
 def _worth_bronze(measured: Measured) -> list[Row]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import io
 import zipfile
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
+from typing import IO
 
 IMAGES = (".jpg", ".jpeg", ".png", ".bmp", ".gif", ".tif", ".tiff", ".webp")
 
@@ -20,9 +20,11 @@ class PublicFile:
     """Path below public/; archives count as folders."""
     size: int
     changed: float
-    """Time that the archive states, as a number that grows with it; 0 for files that are in no archive."""
+    """Time that the file system or the archive states, as a number that grows with it."""
     path: Path
     member: str | None = None
+    place: int = 0
+    """Place among the members of the archive."""
 
     @property
     def is_image(self) -> bool:
@@ -33,17 +35,22 @@ class PublicFile:
         """Width and height of an image; None if it is none."""
         if not self.is_image:
             return None
-        from PIL import Image, UnidentifiedImageError
+        from PIL import Image
 
         try:
-            with Image.open(io.BytesIO(self.read())) as image:
+            with self.open() as file, Image.open(file) as image:
                 return image.size
-        except (UnidentifiedImageError, OSError):
+        except Exception:  # Pillow raises many kinds of errors for files that are broken or huge
             return None
+
+    def open(self) -> IO[bytes]:
+        """The content, to read."""
+        return self.path.open("rb") if self.member is None else _archive(self.path).open(self.member)
 
     def read(self) -> bytes:
         """The content."""
-        return self.path.read_bytes() if self.member is None else _archive(self.path).read(self.member)
+        with self.open() as file:
+            return file.read()
 
 
 @lru_cache(maxsize=8)  # the directory of an archive is read once for all of its members
@@ -63,12 +70,13 @@ def _files(folder: Path) -> Iterator[PublicFile]:
         name = path.relative_to(folder).as_posix()
         if path.suffix == ".zip" and zipfile.is_zipfile(path):
             with zipfile.ZipFile(path) as archive:
-                for info in archive.infolist():
+                for place, info in enumerate(archive.infolist()):
                     if not info.is_dir():
                         changed = float("".join(f"{part:02}" for part in info.date_time))
-                        yield PublicFile(f"{name}/{info.filename}", info.file_size, changed, path, info.filename)
+                        yield PublicFile(f"{name}/{info.filename}", info.file_size, changed, path, info.filename, place)
         else:
-            yield PublicFile(name, path.stat().st_size, 0.0, path)
+            stat = path.stat()
+            yield PublicFile(name, stat.st_size, stat.st_mtime, path)
 
 
 def test_files(files: list[PublicFile], ids: Collection[str]) -> dict[str, PublicFile]:

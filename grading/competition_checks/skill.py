@@ -64,13 +64,13 @@ def skill(feature: pd.Series, targets: NDArray[np.float64]) -> float:
     return float(1 - min(unexplained) / total)
 
 
-def skills(features: pd.DataFrame, answers: pd.DataFrame) -> dict[str, float]:
-    """The skill of each column, best first. The rows of both are the same; of many, some are drawn."""
-    import numpy as np
+def drawn(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows of a table from which skills are estimated: of many, some."""
+    return table if len(table) <= MAX_ROWS else table.sample(MAX_ROWS, random_state=0)
 
-    if len(answers) > MAX_ROWS:
-        some = np.sort(np.random.default_rng(0).choice(len(answers), MAX_ROWS, replace=False))
-        features, answers = features.iloc[some], answers.iloc[some]
+
+def skills(features: pd.DataFrame, answers: pd.DataFrame) -> dict[str, float]:
+    """The skill of each column, best first. The rows of both are the same."""
     targets = targets_of(answers)
     if targets is None or len(answers) < MIN_ROWS:
         return {}
@@ -79,17 +79,15 @@ def skills(features: pd.DataFrame, answers: pd.DataFrame) -> dict[str, float]:
 
 
 def _numbers(feature: pd.Series) -> NDArray[Any]:
-    """A column as numbers: of categories their rank, of texts their length. Missing values are below all others."""
+    """The ranks of numbers, of categories, and of texts by their length. Missing values are below all others.
+
+    A tree finds the same with ranks, and has no more than 32 bits for a number, too few for times and long ids.
+    """
     import pandas as pd
 
     texts = feature.fillna("").astype(str).str.strip()
     present = texts != ""
-    numbers = pd.to_numeric(texts.where(present), errors="coerce").astype(float)
+    numbers: pd.Series = pd.to_numeric(texts.where(present), errors="coerce").astype(float)
     if numbers.notna().sum() < 0.9 * present.sum():
-        if texts.nunique() <= len(texts) / 2:
-            numbers = texts.where(present).rank(method="dense")
-        else:
-            numbers = texts.where(present).str.len().astype(float)
-    finite = numbers.replace([float("inf"), float("-inf")], float("nan"))
-    lowest = finite.min() if finite.notna().any() else 0.0
-    return finite.fillna(lowest - 1).to_numpy(dtype=float)
+        numbers = texts.where(present) if texts.nunique() <= len(texts) / 2 else texts.where(present).str.len()
+    return numbers.rank(method="dense").fillna(0).to_numpy(dtype=float)

@@ -95,6 +95,16 @@ def test_another_test_set_every_time(folder: Path, edit: Edit, tmp_path: Path) -
     assert "private/test.csv differs" in failed(folder, tmp_path)["repeat"]
 
 
+def test_columns_in_the_order_of_a_set(folder: Path, edit: Edit, tmp_path: Path) -> None:
+    """The order of texts in a set is another one in each process."""
+    edit(
+        "prepare.py",
+        "    out = Preparation()",
+        "    train = train[[*{*train.columns, *map(str, range(50))} & {*train.columns}]]\n    out = Preparation()",
+    )
+    assert failed(folder, tmp_path)["repeat"] == "public/train.csv differs"
+
+
 def test_a_file_that_the_description_does_not_name(folder: Path, edit: Edit, tmp_path: Path) -> None:
     edit("description.md", "`test.csv`", "the test set")
     assert failed(folder, tmp_path) == {"facts": "description.md does not name test.csv"}

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import os
 import shutil
+import zipfile
 from functools import partial
 from pathlib import Path
 
@@ -16,7 +18,7 @@ from competitions.competition import Competition
 from flows.commands.new import TEMPLATE
 from grading.competition_checks.gates import GATES
 from grading.competition_checks.measured import Measured
-from grading.competition_checks.run import Result, measured_of, pass_gate
+from grading.competition_checks.run import measured_of, pass_gate
 from grading.competition_checks.skill import skill, targets_of
 from storage.datasets import prepare
 from tasks.baseline_submission import baseline_submission
@@ -42,12 +44,9 @@ class Folder:
         prepare(competition.id, raw, self.out, "v1", None, self.path)
         return measured_of(competition, self.out, "v1")
 
-    def gate(self, name: str) -> Result:
-        return pass_gate(name, self.prepared())
-
     def add(self, name: str, content: bytes) -> None:
         """A public file, beside those that were prepared."""
-        (path := self.out / "public" / name).parent.mkdir(exist_ok=True)
+        (path := self.out / "public" / name).parent.mkdir(exist_ok=True, parents=True)
         path.write_bytes(content)
 
 
@@ -69,57 +68,107 @@ def test_the_template_passes(folder: Folder, tmp_path: Path) -> None:
     assert results["noise"].figures["units"] == 120
 
 
-def test_a_metric_that_does_not_look_at_predictions(folder: Folder) -> None:
-    folder.edit("grade.py", 'return rmse(answers["area"], numbers(submission, "area"))', "return 5.0")
-    result = folder.gate("chance")
-    assert result.problems[:3] == tuple(
-        f"{name} predictions score 5, the right ones 5" for name in ("constant", "shuffled", "random")
-    )
+def _column(code: str) -> tuple[str, str, str]:
+    """A change of the table in the download."""
+    return "bundle.py", "    return zip_bytes", f"    {code}\n    return zip_bytes"
 
 
-def test_a_medal_for_a_constant(folder: Folder) -> None:
-    folder.edit("competition.yaml", "bronze: 2.5\n  median: 3.0", "bronze: 7.5\n  median: 8.0")
-    result = folder.gate("chance")
-    assert result.verdict == "noted"
-    assert "which earns bronze" in result.problems[0]
+AGAIN = "test.head(9).assign(id=range(900, 909), {})"
+"""Training rows that are those of the test set."""
+PANDAS = "prepare.py", "from competitions.editions", "import pandas as pd\n\nfrom competitions.editions"
 
 
-def test_a_column_that_was_measured_after_the_target(folder: Folder) -> None:
-    folder.edit(
-        "bundle.py",
-        "    return zip_bytes",
-        '    table["paint"] = (1000 - 3 * table["area"]).round()\n    return zip_bytes',
-    )
-    result = folder.gate("features")
-    assert result.verdict == "noted"
-    assert result.problems[0].startswith("column paint explains")
-    assert len(result.problems) == 2  # with the reason why it is no failure
+def _train_with(rows: str) -> tuple[str, str, str]:
+    return "prepare.py", '"train.csv", train)', f'"train.csv", pd.concat([train, {rows}]))'
 
 
-def test_rows_in_the_order_of_the_target(folder: Folder) -> None:
-    folder.edit("prepare.py", "    out = Preparation()", '    test = test.sort_values("area")\n    out = Preparation()')
-    problems = folder.gate("metadata").problems
-    assert {problem.split(" explains ")[0] for problem in problems[:-1]} == {
-        "the row number in the sample submission",
-        "the row number in the test table",
-    }
+BROKEN = {
+    "a metric that does not look at predictions": (
+        "metric: constant predictions score 5, the right ones 5",
+        [("grade.py", 'return rmse(answers["area"], numbers(submission, "area"))', "return 5.0")],
+    ),
+    "a medal for a constant": (
+        "chance: constant predictions score 6.1826, which earns bronze",
+        [("competition.yaml", "bronze: 2.5\n  median: 3.0", "bronze: 7.5\n  median: 8.0")],
+    ),
+    "a column that was measured after the target": (
+        "features: column paint explains 9",
+        [_column('table["paint"] = (1000 - 3 * table["area"]).round()')],
+    ),
+    "test rows in the order of the target": (
+        "metadata: the row number in the test table explains",
+        [("prepare.py", "    out = Preparation()", '    test = test.sort_values("area")\n    out = Preparation()')],
+    ),
+    "ids in the order of the target": (
+        "metadata: the number in the id explains",
+        [_column('table["id"] = table["area"].rank(method="first").astype(int)')],
+    ),
+    "a word in the id that tells the target": (
+        "metadata: the id without digits explains",
+        [_column('table["id"] = table["id"].astype(str) + np.where(table["area"] > 8, "_large", "_small")')],
+    ),
+    "test rows in the training data": (
+        "copies: 9 of 120 rows of the test set have a copy in the training data",
+        [
+            ("bundle.py", "    area = table", '    table["weight"] = random.uniform(0, 5, 600)\n    area = table'),
+            _train_with(AGAIN.format('weight=test["weight"] * 1.00000001')),
+            PANDAS,
+        ],
+    ),
+    "texts that differ in case and punctuation": (
+        "copies: 9 of 120 texts in letter of the test set have a copy in the training data",
+        [
+            _column('table["letter"] = [f"dear {n}, we are glad to hear of your garden." for n in range(600)]'),
+            _train_with(AGAIN.format('letter=test["letter"].str.upper() + " !"')),
+            PANDAS,
+        ],
+    ),
+    "a test set too small for its medals": (
+        "noise: with 120 units in the test set, a score worth bronze has a standard error of",
+        [("competition.yaml", "gold: 1.05\n  silver: 1.5", "gold: 2.4\n  silver: 2.45")],
+    ),
+    "scores in another unit than the leaderboard": (
+        "scale: the sample submission scores 0.095946, and bronze requires 2.5",
+        [("grade.py", "return rmse(", "return 0.01 * rmse(")],
+    ),
+    "a sample submission that scored otherwise on Kaggle": (
+        "scale: the sample submission scores 9.5946, on Kaggle 40",
+        [("competition.yaml", "median: 3.0", "median: 3.0\n  sample: 40.0")],
+    ),
+}
+"""Competitions made wrong on purpose: the gate and the start of what it says, and edits of the template."""
+FAILURES = {"metric"}
+"""Gates without a reason why a competition may be right all the same."""
 
 
-def test_files_whose_size_tells_the_target(folder: Folder) -> None:
+@pytest.mark.parametrize("what", BROKEN)
+def test_a_broken_competition(what: str, folder: Folder) -> None:
+    message, edits = BROKEN[what]
+    for edit in edits:
+        folder.edit(*edit)
+    measured = folder.prepared()
+    found = {name: pass_gate(name, measured) for name in GATES}
+    gate, _, problem = message.partition(": ")
+    assert found[gate].verdict == ("failed" if gate in FAILURES else "noted")
+    assert any(line.startswith(problem) for line in found[gate].problems), found[gate].problems
+
+
+@pytest.mark.parametrize("channel", ["size", "time", "folder", "place in the archive"])
+def test_files_that_tell_the_target(channel: str, folder: Folder) -> None:
     measured = folder.prepared()
     assert pass_gate("metadata", measured).verdict == "ok"
-    for name, area in measured.tables.answers["area"].items():
-        folder.add(f"scans/{name}.bin", b"." * int(100 * float(area) + 1000))
+    areas = measured.tables.answers["area"].astype(float).sort_values()
+    with zipfile.ZipFile(folder.out / "public" / "scans.zip", "w") as archive:
+        for name, area in areas.items():
+            size = int(100 * area + 1000) if channel == "size" else 10
+            place = f"scans/{area // 5 if channel == 'folder' else 0}/{name}.bin"
+            if channel == "place in the archive":
+                archive.writestr(zipfile.ZipInfo(place), b"." * size)
+            else:
+                folder.add(place, b"." * size)
+                os.utime(folder.out / "public" / place, (time := 1e9 + area * (channel == "time"), time))
     problems = pass_gate("metadata", measured_of(measured.subject.competition, folder.out, "v1")).problems
-    assert problems[0].startswith("the size of the file explains")
-
-
-def test_test_rows_in_the_training_data(folder: Folder) -> None:
-    folder.edit("bundle.py", "    area = table", '    table["weight"] = random.uniform(0, 5, 600)\n    area = table')
-    again = 'test.head(9).assign(id=range(900, 909), weight=test["weight"] * 1.00000001)'
-    folder.edit("prepare.py", '"train.csv", train)', f'"train.csv", pd.concat([train, {again}]))')
-    folder.edit("prepare.py", "from competitions.editions", "import pandas as pd\n\nfrom competitions.editions")
-    assert folder.gate("copies").problems[0] == "9 of 120 rows of the test set have a copy in the training data"
+    assert [problem.split(" explains ")[0] for problem in problems[:-1]] == [f"the {channel} of the file"]
 
 
 def test_pictures_that_are_saved_again(folder: Folder) -> None:
@@ -134,25 +183,6 @@ def test_pictures_that_are_saved_again(folder: Folder) -> None:
         folder.add(f"train/{name}.jpg", content.getvalue())  # numbers of other rows, as ids often are
     result = pass_gate("copies", measured_of(measured.subject.competition, folder.out, "v1"))
     assert result.problems[0] == "2 of 6 images of the test set have a copy in the training data"
-
-
-def test_a_test_set_too_small_for_its_medals(folder: Folder) -> None:
-    folder.edit("competition.yaml", "gold: 1.05", "gold: 2.4")
-    folder.edit("competition.yaml", "silver: 1.5", "silver: 2.45")
-    result = folder.gate("noise")
-    assert result.verdict == "noted"
-    assert "earned by luck with probability" in result.problems[0]
-    assert 0.05 < result.figures["luck"] < 0.5
-
-
-def test_scores_in_another_unit_than_the_leaderboard(folder: Folder) -> None:
-    folder.edit("grade.py", "return rmse(", "return 0.01 * rmse(")
-    assert "and bronze requires 2.5" in folder.gate("scale").problems[0]
-
-
-def test_a_sample_submission_that_scored_otherwise_on_kaggle(folder: Folder) -> None:
-    folder.edit("competition.yaml", "median: 3.0", "median: 3.0\n  sample: 40.0")
-    assert ", on Kaggle 40" in folder.gate("scale").problems[0]
 
 
 def test_a_baseline_that_finds_a_leak(folder: Folder, tmp_path: Path) -> None:
