@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 _ROWS, _COLUMNS, _CHARACTERS, _DIGITS = 4, 7, 60, 10
 _IMAGES, _PIXELS = 8, 136
 _MAX_BARS = 8
+_NAMES = 280.0  # width of their names at most
 _VERDICTS = ("failed", "noted", "skipped", "ok")  # the first thing to read first
 
 
@@ -87,6 +88,7 @@ def render_check(measured: Measured, results: Sequence[Result], generated_at: da
             },
             results=[(r.check, clean(r.about), r.verdict, list(map(clean, r.problems))) for r in _worst_first(results)],
             scores=_scores(measured, figures),
+            noise=figures.get("noise"),
             target=None if tables is None else _target(tables),
             skills=_skills(figures),
             tables=[] if tables is None else _examples(tables),
@@ -123,10 +125,10 @@ def _target(tables: TaskTables) -> Target:
 
 def _skills(figures: dict[str, dict[str, float]]) -> Markup | None:
     found = {**figures.get("features", {}), **figures.get("metadata", {})}
-    best = sorted(found.items(), key=lambda item: -item[1])[:_MAX_BARS]
-    return (
-        bar_chart({clean(name): [max(value, 0.0)] for name, value in best}, "columns alone", left=190) if best else None
-    )
+    best = {
+        clean(name): [max(value, 0.0)] for name, value in sorted(found.items(), key=lambda item: -item[1])[:_MAX_BARS]
+    }
+    return bar_chart(best, "columns alone", left=min(20 + 7.0 * max(map(len, best)), _NAMES)) if best else None
 
 
 def _examples(tables: TaskTables) -> list[Rows]:

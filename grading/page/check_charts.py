@@ -16,11 +16,14 @@ WIDTH = 460.0
 _ROW = 21.0
 _LEFT = 108.0
 _RIGHT = 70.0
-_BINS = 24
+_BINS = (6, 24)
+"""Least and largest number of bins, the square root of the number of values between them."""
 _MAX_CLASSES = 10
+_WORSE, _BETTER = 4.0, 1.0
+"""How far the axis of scores reaches beyond gold at most, in distances between gold and the median."""
 _TEXT = Markup('<text class="{}" x="{:.1f}" y="{:.1f}">{}</text>')
 _BAR = Markup('<rect class="s{}" x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}"><title>{}</title></rect>')
-_DOT = Markup('<circle class="s{}" cx="{:.1f}" cy="{:.1f}" r="4"><title>{}</title></circle>')
+_DOT = Markup('<circle class="{}" cx="{:.1f}" cy="{:.1f}" r="4"><title>{}</title></circle>')
 _RULE = Markup('<line class="rule" x1="{:.1f}" x2="{:.1f}" y1="{:.1f}" y2="{:.1f}"/>')
 _LINE = Markup('<line class="threshold {0}" x1="{1:.1f}" x2="{1:.1f}" y1="{2:.1f}" y2="{3:.1f}"/>')
 _STEPS = Markup('<polyline class="line l{}" fill="none" points="{}"/>')
@@ -29,16 +32,17 @@ _STEPS = Markup('<polyline class="line l{}" fill="none" points="{}"/>')
 def score_chart(scores: Mapping[str, float], thresholds: Thresholds, error: float | None) -> Markup:
     """A dot for each score by name, worse to the left, with lines for the thresholds.
 
-    The axis reaches from the worst threshold or score to the best, without outliers, which are at its ends. `error` is
-    the standard error of a score that is worth bronze, drawn as a bar at that threshold.
+    The axis reaches from the worst threshold or score to the best, but not so far that the medals could not be told
+    apart: scores beyond it are hollow dots at its ends. `error` is the standard error of a score that is worth bronze,
+    drawn as a bar at that threshold.
     """
     sign = -1.0 if thresholds.lower_is_better else 1.0
     lines = {name: getattr(thresholds, name) for name in ("median", "bronze", "silver", "gold")}
     reach = max(abs(thresholds.gold - thresholds.median), abs(thresholds.gold - thresholds.bronze)) or 1.0
     best = max(sign * value for value in lines.values())
     wanted = [sign * value for value in scores.values() if math.isfinite(value)]
-    low = max(min([*wanted, *(sign * value for value in lines.values())]), best - 20 * reach)
-    high = min(max([best, *wanted]), best + 20 * reach)
+    low = max(min([*wanted, *(sign * value for value in lines.values())]), best - _WORSE * reach)
+    high = min(max([best, *wanted]), best + _BETTER * reach)
     margin = (high - low) * 0.04 or 1.0
     low, high = low - margin, high + margin
     height = _ROW * (len(scores) + 1) + 26
@@ -63,7 +67,8 @@ def score_chart(scores: Mapping[str, float], thresholds: Thresholds, error: floa
         y = 16 + _ROW * (row + 0.5)
         parts.append(_RULE.format(_LEFT, WIDTH - _RIGHT, y, y))
         parts.append(_TEXT.format("y", _LEFT - 8, y + 4, name))
-        parts.append(_DOT.format(0, at(value), y, f"{name}: {number(value)}"))
+        kind = "s0" if low <= sign * value <= high else "s0 beyond"
+        parts.append(_DOT.format(kind, at(value), y, f"{name}: {number(value)}"))
         parts.append(_TEXT.format("value", WIDTH - _RIGHT + 8, y + 4, number(float(f"{value:.5g}"))))
     return svg(parts, _frame(height), "scores and thresholds")
 
@@ -112,17 +117,18 @@ def _histogram(train: Sequence[float], test: Sequence[float]) -> Markup:
     together = sorted([*train, *test])
     low, high = together[len(together) // 100], together[-1 - len(together) // 100]
     high = high if high > low else low + 1.0
+    bins = min(max(math.isqrt(min(len(train), len(test))), _BINS[0]), _BINS[1])
     outlines = []
     for values in (train, test):
-        bins = Counter(min(max(int((value - low) / (high - low) * _BINS), 0), _BINS - 1) for value in values)
-        outlines.append([bins[number] / max(len(values), 1) for number in range(_BINS)])
+        counts = Counter(min(max(int((value - low) / (high - low) * bins), 0), bins - 1) for value in values)
+        outlines.append([counts[number] / max(len(values), 1) for number in range(bins)])
     most = max(map(max, outlines)) or 1.0
     places = [low + (high - low) * share for share in (0, 0.25, 0.5, 0.75, 1)]
     x = steps([0.0, 0.25, 0.5, 0.75, 1.0], lambda share: number(float(f"{places[round(share * 4)]:.3g}")), log=False)
     frame = Frame(x, steps([0.0, most], "{:.0%}".format, log=False), WIDTH, 170, 44, 20)
     parts = frame.axes()
     for series, heights in enumerate(outlines):
-        outline = [point for n, share in enumerate(heights) for point in ((n / _BINS, share), ((n + 1) / _BINS, share))]
+        outline = [point for n, share in enumerate(heights) for point in ((n / bins, share), ((n + 1) / bins, share))]
         parts.append(_STEPS.format(series, frame.path([(0.0, 0.0), *outline, (1.0, 0.0)])))
     return svg(parts, frame, "distribution of the target in both parts")
 
