@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +29,25 @@ class Store(AnyStore):
 
     def read_json(self, url: str) -> Any:
         return super().read_json(url)
+
+
+class KeptStore:
+    """A store that is made once, for tests that each begin with it as it was made.
+
+    All have it in the same place, because grades and reports name the paths of submissions.
+    """
+
+    def __init__(self, made: Store) -> None:
+        self._place = made.local()
+        self._kept = self._place.rename(self._place.with_name("kept"))
+
+    @contextlib.contextmanager
+    def copied(self) -> Iterator[Store]:
+        shutil.copytree(self._kept, self._place)
+        try:
+            yield Store(str(self._place))
+        finally:
+            shutil.rmtree(self._place)
 
 
 def put_dataset(

@@ -10,13 +10,13 @@ import duckdb_ext
 import pytest
 
 from tests.docs.blocks import ROOT, Block, blocks
-from tests.flows.graded import GROUP, dataset, group
+from tests.flows.graded import GROUP, dataset, graded, group
 from tests.s3.fixtures import Bucket
 from tests.stores import Store
 
 pytestmark = pytest.mark.slow
 
-__all__ = ["dataset", "group"]
+__all__ = ["dataset", "graded", "group"]
 
 EXTENSIONS = f"{next(iter(duckdb_ext.__path__))}/extensions"
 """From packages; DuckDB's INSTALL would download them."""

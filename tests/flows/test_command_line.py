@@ -15,10 +15,10 @@ from common.settings import get_settings
 from flows.cli import COMMANDS, OLD_NAMES, PUBLISHED_NAMES, SECTIONS, cli, main
 from flows.commands.options import Selection
 from flows.commands.tables import Cell, show_table
-from tests.flows.graded import GROUP, dataset, group
+from tests.flows.graded import GROUP, dataset, graded, group
 from tests.stores import Store
 
-__all__ = ["dataset", "group"]
+__all__ = ["dataset", "graded", "group"]
 
 OF_COMPETITIONS = {
     *("list", "issues", "prepare", "adopt", "run", "leaderboard", "export", "kernels", "check", "doctor", "serve"),

@@ -9,10 +9,10 @@ import pytest
 
 from flows.cli import COMMANDS, main
 from tests.docs.blocks import ROOT
-from tests.flows.graded import GROUP, dataset, group
+from tests.flows.graded import GROUP, dataset, graded, group
 from tests.stores import Store
 
-__all__ = ["dataset", "group"]
+__all__ = ["dataset", "graded", "group"]
 
 TYPO = f"{GROUP}x"
 OF_GROUPS = {

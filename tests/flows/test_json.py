@@ -11,10 +11,10 @@ import pytest
 
 from common.settings import get_settings
 from flows.cli import COMMANDS, cli, main
-from tests.flows.graded import GROUP, dataset, group
+from tests.flows.graded import GROUP, dataset, graded, group
 from tests.stores import Store
 
-__all__ = ["dataset", "group"]
+__all__ = ["dataset", "graded", "group"]
 
 RUN = f"{GROUP}/diabetes/0"
 RESULTS: dict[str, tuple[list[str], set[str]]] = {

@@ -17,10 +17,10 @@ from flows.watching.naming import selection_name
 from storage.tables import read_table
 from tasks.report import write_tables
 from tests.agents import write_agent
-from tests.flows.graded import GROUP, dataset, group, mlebench
+from tests.flows.graded import GROUP, dataset, graded, group, mlebench
 from tests.stores import Store, copy_dataset
 
-__all__ = ["dataset", "group"]
+__all__ = ["dataset", "graded", "group"]
 
 Define = Callable[..., None]
 SENTENCE = "fresh: 2 competitions that ended after 2026-01 (version 1 of 2026-02-15)"

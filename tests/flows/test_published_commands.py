@@ -15,13 +15,13 @@ from competitions import registry
 from flows.cli import cli, main
 from flows.commands.container_config import read_container_config
 from storage.sources.kaggle.leaderboard import read_leaderboard
-from tests.flows.graded import dataset, group
+from tests.flows.graded import dataset, graded, group
 from tests.kaggle_server import KaggleServer
 from tests.stores import Store
 
 DOCS = Path(__file__).parents[2] / "docs"
 
-__all__ = ["dataset", "group"]
+__all__ = ["dataset", "graded", "group"]
 
 
 TABLE = re.search(r"\n\| published tool \|.*?\n\n", (DOCS / "migrating.md").read_text(), re.DOTALL)

@@ -13,10 +13,10 @@ import pytest
 from grading.report import CompetitionReport, GradingReport
 from storage.tables import read_table, write_frame
 from tasks.report import write_tables
-from tests.flows.graded import GROUP, dataset, grades_of, group, mlebench, run_record
+from tests.flows.graded import GROUP, dataset, graded, grades_of, group, mlebench, run_record
 from tests.stores import Store
 
-__all__ = ["dataset", "group"]
+__all__ = ["dataset", "graded", "group"]
 
 
 class TestReportsInAndOut:

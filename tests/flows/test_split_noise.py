@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from storage.tables import read_table
-from tests.flows.graded import GROUP, dataset, group, mlebench
+from tests.flows.graded import GROUP, dataset, graded, group, mlebench
 from tests.stores import Store
 
-__all__ = ["dataset", "group"]
+__all__ = ["dataset", "graded", "group"]
 
 
 def test_scores_have_standard_errors_in_the_table_and_on_the_page(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,10 @@ import pytest
 
 from flows.cli import main
 from sandbox.trajectory.files import write_trajectory
-from tests.flows.graded import GROUP, dataset, group, mlebench
-from tests.stores import Store
+from tests.flows.graded import GROUP, dataset, grade_group, mlebench, regrade
+from tests.stores import KeptStore, Store
 
-__all__ = ["GROUP", "asked", "dataset", "group"]
+__all__ = ["GROUP", "asked", "dataset", "once"]
 
 SECRET = "sk-THE-KEY-OF-THE-OPERATOR"
 TOOL = {"id": "c1", "type": "function", "function": {"name": "bash", "arguments": json.dumps({"command": "ls"})}}
@@ -34,9 +35,9 @@ def entry(number: int, **fields: Any) -> dict[str, Any]:
     return {"id": f"call-{number}", **when, **how, **used, **fields}
 
 
-@pytest.fixture
-def asked(group: Store) -> Store:
-    """Seeds 0 to 2 of diabetes: perfect, the sample, and no submission; seed 0 asked a model and left snapshots."""
+@pytest.fixture(scope="module")
+def once(dataset: Path, tmp_path_factory: pytest.TempPathFactory) -> KeptStore:
+    group = grade_group(Store(str(tmp_path_factory.mktemp("asked") / "store")), dataset)
     url = group.run(GROUP, "diabetes", 0)
     entries = [entry(1), entry(2), entry(3, status="error", message="out of order", cost_usd=0.0)]
     lines = [
@@ -60,8 +61,15 @@ def asked(group: Store) -> Store:
     group.write(f"{url}/snapshots/15.000.csv", sample)
     group.write(f"{url}/snapshots/40.000.csv", group.read(f"{url}/submission.csv"))
     (folder / "grade.json").unlink()  # so that it is graded again, with its snapshots
-    assert mlebench("regrade", GROUP, store=group) == 0
-    return group
+    regrade(group)
+    return KeptStore(group)
+
+
+@pytest.fixture
+def asked(once: KeptStore) -> Iterator[Store]:
+    """Seeds 0 to 2 of diabetes: perfect, the sample, and no submission; seed 0 asked a model and left snapshots."""
+    with once.copied() as store:
+        yield store
 
 
 def answers_of(store: Store, competition_id: str = "diabetes") -> list[bytes]:

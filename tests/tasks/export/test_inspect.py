@@ -14,10 +14,10 @@ import pytest
 from storage.tables import read_table
 from tests import readers
 from tests.grading.page.browser import Browser
-from tests.stores import Store
-from tests.tasks.export.groups import CONVERSATION, GROUP, asked, dataset, group, mlebench
+from tests.stores import KeptStore, Store
+from tests.tasks.export.groups import CONVERSATION, GROUP, asked, dataset, mlebench, once
 
-__all__ = ["asked", "dataset", "group"]
+__all__ = ["asked", "dataset", "once"]
 pytestmark = [pytest.mark.slow, pytest.mark.service("readers")]
 
 READ = """
@@ -61,16 +61,23 @@ print(json.dumps({
 """
 
 
-@pytest.fixture
-def log(asked: Store, tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def log(once: KeptStore, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The exported log."""
-    assert mlebench("export", GROUP, "--format", "inspect", "--output-dir", tmp_path / "logs", store=asked) == 0
-    (path,) = (tmp_path / "logs").iterdir()
+    folder = tmp_path_factory.mktemp("inspect") / "logs"
+    with once.copied() as store:
+        assert mlebench("export", GROUP, "--format", "inspect", "--output-dir", folder, store=store) == 0
+    (path,) = folder.iterdir()
     return path
 
 
-def test_its_reader_loads_the_log_and_its_metrics_equal_ours(asked: Store, log: Path) -> None:
-    found = readers.read(READ, log)
+@pytest.fixture(scope="module")
+def found(log: Path) -> Any:
+    """What Inspect's own reader finds in it."""
+    return readers.read(READ, log)
+
+
+def test_its_reader_loads_the_log_and_its_metrics_equal_ours(asked: Store, found: Any) -> None:
     rates = read_table(asked, "aggregates/rates", [GROUP])
     ours = rates[rates["split"] == "demo"].set_index("rate")
     written = {score["name"]: score["metrics"] for score in found["header"]["results"]["scores"]}
@@ -90,8 +97,7 @@ def test_its_reader_loads_the_log_and_its_metrics_equal_ours(asked: Store, log: 
     assert found["summaries"] == [["diabetes", epoch, True] for epoch in (1, 2, 3)]
 
 
-def test_calls_snapshots_and_conditions_are_where_inspect_looks_for_them(log: Path) -> None:
-    found = readers.read(READ, log)
+def test_calls_snapshots_and_conditions_are_where_inspect_looks_for_them(found: Any) -> None:
     spec = found["header"]["eval"]
     assert (spec["model"], spec["solver"]) == ("gpt-4o", "mine")
     assert spec["config"] == {"epochs": 3, "epochs_reducer": ["mean"], "time_limit": 600, **_defaults(spec["config"])}

@@ -14,9 +14,9 @@ from storage.tables import write_table
 from tasks.export.facts import Fact, Record
 from tests.flows.test_published_figures import report
 from tests.stores import Store
-from tests.tasks.export.groups import GROUP, asked, dataset, group, main, mlebench
+from tests.tasks.export.groups import GROUP, asked, dataset, main, mlebench, once
 
-__all__ = ["asked", "dataset", "group"]
+__all__ = ["asked", "dataset", "once"]
 
 
 def submission(store: Store, folder: Path, *options: str, run_group: str = GROUP) -> str:

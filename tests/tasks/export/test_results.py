@@ -23,9 +23,9 @@ from tests import readers
 from tests.grading.page.browser import Browser
 from tests.sandbox.trajectory.test_atif import READ as READ_ATIF
 from tests.stores import Store
-from tests.tasks.export.groups import GROUP, SECRET, answers_of, asked, dataset, group, mlebench
+from tests.tasks.export.groups import GROUP, SECRET, answers_of, asked, dataset, mlebench, once
 
-__all__ = ["asked", "dataset", "group"]
+__all__ = ["asked", "dataset", "once"]
 
 READ = """
 import json, sys
@@ -93,15 +93,10 @@ def test_the_report_leads_to_the_trajectory(asked: Store, tmp_path: Path) -> Non
         browser.close()
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "report",
-        "inspect",
-        *(pytest.param(name, marks=pytest.mark.slow) for name in ("atif", "every-eval-ever", "leaderboard", "mlflow")),
-    ],
-)
-def test_no_answers_keys_or_other_runs_are_in_an_export(asked: Store, tmp_path: Path, name: str) -> None:
+FORMATS = ("report", "inspect", "atif", "every-eval-ever", "leaderboard", "mlflow")
+
+
+def test_no_answers_keys_or_other_runs_are_in_an_export(asked: Store, tmp_path: Path) -> None:
     """What would give them away is put wherever an export could find it."""
     run_url = asked.run(GROUP, "diabetes", 0)
     run = asked.read_json(f"{run_url}/run.json")
@@ -109,23 +104,26 @@ def test_no_answers_keys_or_other_runs_are_in_an_export(asked: Store, tmp_path: 
     grade = asked.read_json(f"{run_url}/grade.json")
     asked.write_json(f"{run_url}/grade.json", {**grade, "detail": SECRET, "signature": SECRET, "key": SECRET})
     assert mlebench("regrade", GROUP, "--as", "a-group-of-others", store=asked) == 0
-    exported = b""
-    export(asked, name, tmp_path)
-    for path in filter(Path.is_file, (tmp_path / "exported").rglob("*")):
-        if path.suffix == ".eval":
-            with zipfile.ZipFile(path) as archive:
-                exported += b"".join(archive.read(each) for each in archive.namelist())
-        else:
-            exported += path.read_bytes()
-    assert exported
-    assert SECRET.encode() not in exported
-    assert b"a-group-of-others" not in exported
     rows = {row for content in answers_of(asked) for row in content.splitlines() if row.count(b",")}
     rows -= {row for row in rows if row[:1].isalpha()}
     assert rows
-    assert not [row for row in rows if row in exported]
-    if name not in ("report", "leaderboard"):  # the published format names the path of the submission
-        assert str(asked.local()).encode() not in exported
+    for name in FORMATS:
+        export(asked, name, tmp_path / name)
+        exported = b"".join(map(contents_of, filter(Path.is_file, (tmp_path / name).rglob("*"))))
+        assert exported, name
+        assert SECRET.encode() not in exported, name
+        assert b"a-group-of-others" not in exported, name
+        assert not [row for row in rows if row in exported], name
+        if name not in ("report", "leaderboard"):  # the published format names the path of the submission
+            assert str(asked.local()).encode() not in exported, name
+
+
+def contents_of(path: Path) -> bytes:
+    """The bytes of a file, or of the members of an archive."""
+    if path.suffix != ".eval":
+        return path.read_bytes()
+    with zipfile.ZipFile(path) as archive:
+        return b"".join(archive.read(each) for each in archive.namelist())
 
 
 def test_agents_have_files_of_their_own_with_names_that_every_system_takes() -> None:
@@ -140,29 +138,27 @@ def test_agents_have_files_of_their_own_with_names_that_every_system_takes() -> 
     assert named("a" * 300) != named("a" * 301)
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["report", *(pytest.param(name, marks=pytest.mark.slow) for name in ("inspect", "leaderboard", "every-eval-ever"))],
-)
-def test_groups_and_agents_with_similar_names_share_a_folder(name: str, asked: Store, tmp_path: Path) -> None:
+def test_groups_and_agents_with_similar_names_share_a_folder(asked: Store, tmp_path: Path) -> None:
     """`a-b` of the agent `c`, and `a` of `b-c`; the names of reports have the time only."""
+    formats = ("report", "inspect", "leaderboard", "every-eval-ever")
     for run_group, agent in (("a-b", "c"), ("a", "b-c")):
         assert mlebench("regrade", GROUP, "--as", run_group, store=asked) == 0
         for record in asked.local("runs", run_group).rglob("*.json"):
             record.write_text(record.read_text().replace('"mine"', json.dumps(agent)))
         write_tables(asked, run_group)
-        options = ("--format", name, "--output-dir", tmp_path / "out")
-        assert mlebench("export", run_group, *options, store=asked) == 0
-    assert len(list((tmp_path / "out").glob("*.*"))) == 2
+        for name in formats:
+            options = ("--format", name, "--output-dir", tmp_path / name)
+            assert mlebench("export", run_group, *options, store=asked) == 0
+    assert {name: len(list((tmp_path / name).glob("*.*"))) for name in formats} == dict.fromkeys(formats, 2)
 
 
-def test_an_agent_may_have_any_name(group: Store, tmp_path: Path) -> None:
-    (series,) = gather(group, GROUP)
+def test_an_agent_may_have_any_name(asked: Store, tmp_path: Path) -> None:
+    (series,) = gather(asked, GROUP)
     series = replace(series, agent="x/y\0\n\x85\N{GRINNING FACE}" + "a" * 300)
-    written, _ = write_submission(group, series, {}, tmp_path)
+    written, _ = write_submission(asked, series, {}, tmp_path)
     paths = [
         *written,
-        write_results(group, series, tmp_path),
+        write_results(asked, series, tmp_path),
         write_log(series, tmp_path),
         write_runs(series, tmp_path),
     ]
