@@ -64,25 +64,6 @@ def test_the_whole_way_from_download_to_report(store: Store) -> None:
     assert results(more) == {**dict.fromkeys([*ids, *rows], "reused"), **new}
 
 
-def test_flows_within_a_flow_leave_heartbeats_to_it(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Prefect waits up to a second for the end of each flow that emits them."""
-    beating: list[str] = []
-    through = flow_engine.emit_event
-
-    def noting(event: str, resource: dict[str, str], **rest: Any) -> Any:
-        if event == HEARTBEAT:
-            beating.append(resource["prefect.resource.name"])
-        return through(event=event, resource=resource, **rest)
-
-    monkeypatch.setattr(flow_engine, "emit_event", noting)
-    request = RunRequest(agent="dummy", run_group="beats", store=store.root)
-    assert results(full_benchmark(["digits"], request)) == {"digits": "done", "digits seed 0": "done"}
-    with get_client(sync_client=True) as client:
-        names = {run.name for run in client.read_flow_runs() if "beats" in run.name}
-    assert len(names) == 2, "the benchmark and its evaluation"
-    assert set(beating) == {name for name in names if not name.startswith("evaluate ")}
-
-
 def test_dask_workers_prepare_what_is_not_small(
     store: Store, tmp_path: Path, digits_zip: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -122,7 +103,17 @@ def test_what_needs_no_flow_starts_none(
         main(command)
 
 
-def test_what_the_prefect_ui_shows(store: Store) -> None:
+def test_what_the_prefect_ui_shows(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Flows within a flow leave heartbeats to it: Prefect waits up to a second for the end of each that emits them."""
+    beating: list[str] = []
+    through = flow_engine.emit_event
+
+    def noting(event: str, resource: dict[str, str], **rest: Any) -> Any:
+        if event == HEARTBEAT:
+            beating.append(resource["prefect.resource.name"])
+        return through(event=event, resource=resource, **rest)
+
+    monkeypatch.setattr(flow_engine, "emit_event", noting)
     full_benchmark(["diabetes"], RunRequest(agent="dummy", run_group="shown", store=store.root))
     with get_client(sync_client=True) as client:
         flow_runs = {run.name for run in client.read_flow_runs()}
@@ -130,11 +121,9 @@ def test_what_the_prefect_ui_shows(store: Store) -> None:
         keys = {
             a.key for a in client.read_artifacts(artifact_filter=ArtifactFilter(key=ArtifactFilterKey(exists_=True)))
         }
-    assert {
-        "dummy on diabetes, group shown",
-        "prepare diabetes v1",
-        "evaluate dummy on diabetes, group shown",
-    } <= flow_runs
+    benchmark = "dummy on diabetes, group shown"
+    assert {benchmark, "prepare diabetes v1", f"evaluate {benchmark}"} <= flow_runs
+    assert set(beating) == {benchmark}
     wanted = {"download diabetes", "split diabetes", "checksum diabetes", "run dummy on diabetes seed 0"}
     assert wanted | {"grade diabetes seed 0", "aggregate shown"} <= task_runs
     assert {"prepared", "runs", "results", "report", "store", "summary"} <= keys
@@ -191,33 +180,42 @@ def make_agent(folder: Path, script: str) -> str:
     return str(folder)
 
 
-@pytest.mark.parametrize(
-    ("script", "status", "outcome", "message"),
-    [
-        ("exit 3", "crashed", "missing", "3"),
-        ("sleep 1000", "timeout", "missing", ""),
-        ("true", "completed", "missing", "no submission"),
-        (": > $SUBMISSION_DIR/submission.csv", "completed", "invalid", "lacks"),
-        ("head -c 100000 /dev/urandom > $SUBMISSION_DIR/submission.csv", "completed", "invalid", ""),
-        ("truncate -s 100M $SUBMISSION_DIR/submission.csv", "completed", "invalid", "bytes"),
-        ("ln -s /etc/passwd $SUBMISSION_DIR/submission.csv", "completed", "missing", "link"),
-    ],
+ODD = (
+    ("exit 3", "crashed", "missing", "3"),
+    ("true", "completed", "missing", "no submission"),
+    (": > $SUBMISSION_DIR/submission.csv", "completed", "invalid", "lacks"),
+    ("head -c 100000 /dev/urandom > $SUBMISSION_DIR/submission.csv", "completed", "invalid", ""),
+    ("truncate -s 100M $SUBMISSION_DIR/submission.csv", "completed", "invalid", "bytes"),
+    ("ln -s /etc/passwd $SUBMISSION_DIR/submission.csv", "completed", "missing", "link"),
 )
-def test_whatever_an_agent_does_is_a_result(
-    store: Store, tmp_path: Path, script: str, status: str, outcome: str, message: str
-) -> None:
-    agent = make_agent(tmp_path / "odd", script)
-    full_benchmark(
-        ["diabetes"],
-        RunRequest(agent=agent, run_group="odd", store=store.root, time_limit_seconds=2 if status == "timeout" else 60),
-    )
-    (run,) = read_table(store, "runs").to_dict("records")
-    (grade,) = read_table(store, "grades").to_dict("records")
-    assert (run["status"], grade["outcome"]) == (status, outcome)
-    assert message in grade["message"]
-    assert "\n" not in grade["message"]
-    assert not grade["any_medal"]
-    assert (store.local("runs", "odd", "diabetes", "0") / "logs" / "agent.log").is_file()
+"""What an agent does, and then the status of its run, the outcome and the message of its grade."""
+
+
+def test_whatever_an_agent_does_is_a_result(store: Store, tmp_path: Path) -> None:
+    """With each seed it does something else."""
+    cases = "".join(f"{seed}) {script};;\n" for seed, (script, *_) in enumerate(ODD))
+    agent = make_agent(tmp_path / "odd", f"case $SEED in\n{cases}esac")
+    full_benchmark(["diabetes"], RunRequest(agent=agent, run_group="odd", store=store.root, seeds=len(ODD)))
+    require_results(store, [rest for _, *rest in ODD])
+
+
+def test_an_agent_that_takes_too_long_is_a_result(store: Store, tmp_path: Path) -> None:
+    agent = make_agent(tmp_path / "odd", "sleep 1000")
+    full_benchmark(["diabetes"], RunRequest(agent=agent, run_group="odd", store=store.root, time_limit_seconds=2))
+    require_results(store, [["timeout", "missing", ""]])
+
+
+def require_results(store: Store, expected: list[list[str]]) -> None:
+    """The runs of the group `odd` have these statuses, outcomes and messages, by seed."""
+    runs, grades = (read_table(store, name).sort_values("seed").to_dict("records") for name in ("runs", "grades"))
+    assert [[run["status"], grade["outcome"]] for run, grade in zip(runs, grades, strict=True)] == [
+        each[:2] for each in expected
+    ]
+    for grade, (*_, message) in zip(grades, expected, strict=True):
+        assert message in grade["message"]
+        assert "\n" not in grade["message"]
+        assert not grade["any_medal"]
+        assert (store.local("runs", "odd", "diabetes", grade["seed"]) / "logs" / "agent.log").is_file()
 
 
 def test_another_agent_code_is_another_run(store: Store, tmp_path: Path) -> None:
@@ -234,9 +232,10 @@ def test_another_agent_code_is_another_run(store: Store, tmp_path: Path) -> None
 
 def test_the_baseline_beats_the_sample_submission(store: Store) -> None:
     ids = registry.list("demo")
-    for agent in ("dummy", "baseline"):
-        full_benchmark(ids, RunRequest(agent=agent, run_group=agent, store=store.root))
-    scores = read_table(store, "grades").set_index(["competition_id", "agent"])["score"].to_dict()
+    full_benchmark(ids, RunRequest(agent="baseline", run_group="baseline", store=store.root))
+    scores = read_table(store, "grades").set_index("competition_id")["score"].to_dict()
     for name in ids:
-        better = scores[name, "baseline"] - scores[name, "dummy"]
-        assert (better < 0) if registry.get(name).facts.lower_is_better else (better > 0), name
+        competition, dataset = registry.get(name), require(store, Dataset("v1", name))
+        folder = store.local(store.relative(store.prepared(dataset)))
+        better = scores[name] - competition.grade(folder / competition.facts.files.sample_submission, folder, "v1")
+        assert (better < 0) if competition.facts.lower_is_better else (better > 0), name
