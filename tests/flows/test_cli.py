@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
-import signal
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
-import psutil
 import pytest
 
+from common.settings import get_settings
+from flows.cli import main
 from storage.datasets import prepare
 from tests.agents import write_agent
 from tests.bundles import bundle
 from tests.flows.gates import Gate
-from tests.processes import command_of
 from tests.stores import Store, put_dataset
 
 ROOT = Path(__file__).parents[2]
@@ -47,6 +45,7 @@ def mlebench(*arguments: str, **env: str) -> tuple[int, str]:
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("MLEBENCH_SCRATCH", str(tmp_path / "scratch"))
     monkeypatch.setenv("MLEBENCH_STORE", str(tmp_path / "store"))
+    get_settings.cache_clear()
     return tmp_path
 
 
@@ -79,8 +78,11 @@ class TestBadInput:
             (["frobnicate"], "No such command"),
         ],
     )
-    def test_one_clear_line_and_a_failure(self, here: Path, arguments: list[str], says: str) -> None:
-        code, output = mlebench(*arguments)
+    def test_one_clear_line_and_a_failure(
+        self, here: Path, arguments: list[str], says: str, capfd: pytest.CaptureFixture[str]
+    ) -> None:
+        code = main(arguments)
+        output = "".join(capfd.readouterr())
         assert code != 0
         assert says in output
         assert "Traceback" not in output
@@ -93,26 +95,33 @@ class TestBadInput:
         assert code != 0
         assert "--allow-untrusted" in output
 
-    @pytest.mark.usefixtures("served")
-    def test_trust_that_does_not_count_is_told_with_the_remedy(self, here: Path) -> None:
+    def test_trust_that_does_not_count_is_told_with_the_remedy(
+        self, here: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    ) -> None:
         agent = write_agent(here / "claims", 'cp "$SAMPLE_SUBMISSION" "$SUBMISSION_DIR/submission.csv"\n')
         broken = here / "broken"
         broken.mkdir()
         (broken / "agent.yaml").write_text("nonsense")
+
+        def told(directories: str, *command: str) -> tuple[int, str]:
+            monkeypatch.setenv("MLEBENCH_AGENT_DIRS", directories)
+            get_settings.cache_clear()
+            return main(command), "".join(capfd.readouterr())
+
         command = ("run", "-c", "diabetes", "--agent", str(agent))
-        code, output = mlebench(*command, MLEBENCH_AGENT_DIRS="")
+        code, output = told("", *command)
         assert code != 0
         (remedy,) = re.findall(r"MLEBENCH_AGENT_DIRS=(\S+)", output)
         assert "`trusted: true` in agent.yaml is ignored" in " ".join(output.split())
         # What it says helps, and neither a broken folder nor a missing one hides the agent.
         directories = os.pathsep.join([str(broken), str(here / "nowhere"), remedy])
-        code, output = mlebench(*command, MLEBENCH_AGENT_DIRS=directories)
+        code, output = told(directories, *command)
         assert code == 0, output
-        code, output = mlebench("agents", MLEBENCH_AGENT_DIRS=directories)
+        assert "nowhere, which is not a directory" in output
+        code, output = told(directories, "agents")
         assert code == 0
         assert re.search("^broken +broken ", output, re.MULTILINE)
         assert re.search("^claims +trusted ", output, re.MULTILINE)
-        assert "nowhere, which is not a directory" in output
 
     def test_a_wrong_setting_is_named(self, here: Path) -> None:
         code, output = mlebench("prepare", "-c", "digits", MLEBENCH_AGENTS="none")
@@ -120,15 +129,14 @@ class TestBadInput:
         assert "MLEBENCH_AGENTS" in output
         assert "Traceback" not in output
 
-    @pytest.mark.parametrize(
-        "content", [b"", b"\x00\xff" * 500, b"PK\x03\x04", b"id,progression\n1,x\n", b"a" * 10_000]
-    )
-    def test_no_submission_breaks_grading(self, prepared: Path, here: Path, content: bytes) -> None:
-        (here / "submission.csv").write_bytes(content)
-        code, output = mlebench("grade-sample", str(here / "submission.csv"), "diabetes", "--store", str(prepared))
-        assert code == 0, "an invalid submission is a result"
-        assert "invalid: " in output
-        assert "Traceback" not in output
+    def test_no_submission_breaks_grading(self, prepared: Path, here: Path, capfd: pytest.CaptureFixture[str]) -> None:
+        for content in (b"", b"\x00\xff" * 500, b"PK\x03\x04", b"id,progression\n1,x\n", b"a" * 10_000):
+            (here / "submission.csv").write_bytes(content)
+            code = main(["grade-sample", str(here / "submission.csv"), "diabetes", "--store", str(prepared)])
+            output = "".join(capfd.readouterr())
+            assert code == 0, "an invalid submission is a result"
+            assert "invalid: " in output
+            assert "Traceback" not in output
 
 
 def test_listing_and_help_know_every_command(here: Path) -> None:
@@ -140,36 +148,6 @@ def test_listing_and_help_know_every_command(here: Path) -> None:
         [sys.executable, "-m", "flows.full_benchmark", "--help"], capture_output=True, text=True, cwd=ROOT, check=True
     )
     assert "--run-group" in result.stdout
-
-
-def test_grading_a_file_goes_on_past_bad_lines(prepared: Path, here: Path) -> None:
-    sample = prepared / "prepared" / "v1" / "diabetes" / "k" / "public" / "sample_submission.csv"
-    lines = [
-        json.dumps({"competition_id": "diabetes", "submission_path": str(sample)}),
-        "not json",
-        json.dumps({"competition_id": "nobody", "submission_path": str(sample)}),
-        json.dumps({"competition_id": "diabetes", "submission_path": "/nowhere.csv"}),
-    ]
-    (here / "submissions.jsonl").write_text("\n".join(lines))
-    code, output = mlebench(
-        "grade",
-        "--submission",
-        str(here / "submissions.jsonl"),
-        "--output-dir",
-        str(here / "out"),
-        "--store",
-        str(prepared),
-    )
-    assert code == 1
-    assert "line 2: not a JSON object" in output
-    assert "line 3: unknown competition 'nobody'" in output
-    (report,) = (here / "out").glob("*_grading_report.json")
-    content = json.loads(report.read_text())
-    assert (content["total_runs"], content["total_runs_with_submissions"], content["total_valid_submissions"]) == (
-        2,
-        1,
-        1,
-    )
 
 
 def until(process: subprocess.Popen[str], seen: Callable[[str], bool]) -> str:
@@ -189,12 +167,6 @@ def kill(process: subprocess.Popen[str]) -> None:
     process.wait()
     assert process.stdout is not None
     process.stdout.close()
-
-
-def end_of(process: subprocess.Popen[str], how: int) -> tuple[int, str]:
-    process.send_signal(how)
-    output, _ = process.communicate()
-    return process.returncode, output
 
 
 @pytest.mark.usefixtures("served")
@@ -247,22 +219,3 @@ read < {here}/go
         assert again.returncode == 0, output
         assert (here / "starts").read_text() == "start\n", "the agent was attached to, not started anew"
         assert pd.read_parquet(here / "store/tables/grades")["outcome"].tolist() == ["valid"]
-
-    def test_ctrl_c_ends_agents_and_keeps_what_is_done(self, here: Path) -> None:
-        agent, started, go = self.slow_agent(here)
-        process = start("run", "-c", "diabetes", "--run-group", "stopped", "--agent", agent)
-        until(process, lambda line: "running" in line)
-        started.wait()
-        children = psutil.Process(process.pid).children(recursive=True)
-        code, output = end_of(process, signal.SIGINT)
-
-        assert code == 130, output
-        assert "stopped. Finished work is kept" in output
-        assert "Traceback" not in output
-        _, alive = psutil.wait_procs(children, timeout=120)
-        assert not [p for p in alive if "start.sh" in command_of(p)]
-        assert not [p for p in psutil.process_iter(["cmdline"]) if str(here) in " ".join(p.info["cmdline"] or [])]
-        go.open()
-        code, output = mlebench("run", "-c", "diabetes", "--run-group", "stopped", "--agent", agent)
-        assert code == 0, output
-        assert "diabetes: reused" in output

@@ -17,10 +17,10 @@ from competitions import registry
 from flows.commands.grade import ProcessOptions
 from grading.report import GradingReport
 from storage.tables import read_table
-from tests.flows.graded import GROUP, dataset, grades_of, group, mlebench, run_record
+from tests.flows.graded import GROUP, dataset, graded, grades_of, group, mlebench, run_record
 from tests.stores import Store, copy_dataset
 
-__all__ = ["dataset", "group"]
+__all__ = ["dataset", "graded", "group"]
 
 
 class TestRegrade:
@@ -279,7 +279,9 @@ class TestGrade:
         paths = [perfect, str(tmp_path / "hostile.csv"), None, "nonsense://x", f"{perfect}.gone"]
         items = tmp_path / "items.jsonl"
         lines = [json.dumps({"competition_id": "diabetes", "submission_path": path, "seed": 3}) for path in paths]
-        items.write_text("\n".join([*lines, '{"competition_id": "diabetes"}', "[" * 100_000, '{"a": "\xff"}']))
+        unknown = json.dumps({"competition_id": "nobody", "submission_path": perfect})
+        bad = ['{"competition_id": "diabetes"}', "[" * 100_000, '{"a": "\xff"}', "not json"]
+        items.write_text("\n".join([*lines, *bad, unknown]))
         assert mlebench("grade", "--submission", items, "--output-dir", tmp_path / "out", store=group) == 1
         told = capsys.readouterr().err
         for part in (
@@ -290,7 +292,8 @@ class TestGrade:
         ):
             assert part in told
         assert "line 5: diabetes: missing" in told
-        assert all(f"line {number}: not a JSON object" in told for number in (6, 7, 8))
+        assert all(f"line {number}: not a JSON object" in told for number in (6, 7, 8, 9))
+        assert "line 10: unknown competition 'nobody'" in told
         (path,) = (tmp_path / "out").glob("*_grading_report.json")
         assert json.loads(path.read_text())["total_runs"] == 4
 

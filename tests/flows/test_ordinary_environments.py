@@ -14,7 +14,9 @@ from pathlib import Path
 import pytest
 
 from common.environment import settle
+from common.settings import get_settings
 from flows import which_server
+from flows.cli import main
 from tests.prefect_home import make_home
 from tests.proxies import proxy
 
@@ -205,24 +207,32 @@ def test_a_module_that_hides_one_of_ours_is_named_and_not_executed(name: str, ki
     assert not (home / "executed").exists()
 
 
-def test_a_store_that_does_not_exist_is_not_created_by_commands_that_read(home: Path) -> None:
-    for command in (
-        ["ls"],
-        ["du"],
-        ["gc", "--raw"],
-        ["report", "g"],
-        ["show", "g"],
-        ["verify", "g"],
-        ["compare", "a", "b"],
-    ):
-        assert f"there is no store at {(home / 'store').as_uri()}" in one_line(run(home, *command)), command
-        assert not (home / "store").exists(), command
-    shutil.copytree(ROOT / "docs", home / "store" / "anything")
-    assert run(home, "du", MLEBENCH_STORE=f" '{home / 'store'}'\n").returncode == 0
-    assert "no runs in" in run(home, "ls", MLEBENCH_STORE=f"{home / 'store'}\r\n").stderr
-    assert "MLEBENCH_STORE is empty" in one_line(run(home, "ls", MLEBENCH_STORE="''"))
-    assert "MLEBENCH_STORE is empty" in one_line(run(home, "prepare", "-c", "diabetes", MLEBENCH_STORE=""))
-    assert "--store is empty" in one_line(run(home, "ls", "--store", ""))
+def test_a_store_that_does_not_exist_is_not_created_by_commands_that_read(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    store = home / "store"
+    monkeypatch.setenv("HOME", str(home))
+
+    def called(value: str, *command: str) -> tuple[int, str]:
+        monkeypatch.setenv("MLEBENCH_STORE", value)
+        get_settings.cache_clear()
+        capfd.readouterr()
+        return main(command), capfd.readouterr().err
+
+    def refused(value: str, *command: str) -> str:
+        code, said = called(value, *command)
+        assert (code, said.count("\n")) == (2, 1), said
+        return said
+
+    for command in ("ls", "du", "gc --raw", "report g", "show g", "verify g", "compare a b"):
+        assert f"there is no store at {store.as_uri()}" in refused(str(store), *command.split()), command
+        assert not store.exists(), command
+    shutil.copytree(ROOT / "docs", store / "anything")
+    assert called(f" '{store}'\n", "du")[0] == 0
+    assert "no runs in" in called(f"{store}\r\n", "ls")[1]
+    assert "MLEBENCH_STORE is empty" in refused("''", "ls")
+    assert "MLEBENCH_STORE is empty" in refused("", "prepare", "-c", "diabetes")
+    assert "--store is empty" in refused(str(store), "ls", "--store", "")
     assert not (home / ".local" / "share" / "mlebench").exists()
-    assert "is neither a directory nor a URL" in run(home, "ls", MLEBENCH_STORE="s3://bucket\n/x").stderr
-    assert "write s3://bucket" in run(home, "ls", MLEBENCH_STORE="s3:/bucket").stderr
+    assert "is neither a directory nor a URL" in called("s3://bucket\n/x", "ls")[1]
+    assert "write s3://bucket" in called("s3:/bucket", "ls")[1]
