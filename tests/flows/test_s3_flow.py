@@ -20,11 +20,8 @@ from storage import datasets
 from storage.dataset import Dataset
 from storage.datasets.cluster import DaskExecutor
 from storage.datasets.current import require
-from storage.datasets.job import Job
-from storage.datasets.materialise import materialise
 from storage.datasets.prepared import committed_key
 from tasks.wiring.requests import RunRequest
-from tests.bundles import bundle
 from tests.s3.fixtures import Bucket
 from tests.storage.datasets.dask_processes import DaskProcesses
 from tests.stores import Store
@@ -89,6 +86,9 @@ def test_workers_that_share_nothing_but_the_bucket(
     store: Store, nothing_shared: str, digits_zip: Path, tmp_path: Path
 ) -> None:
     assert get_settings().dask_address == nothing_shared
+    pids = set(DaskExecutor(nothing_shared).map(_who, [0.5] * 9))
+    assert len(pids) == 3, "every worker takes part"
+    assert os.getpid() not in pids
     (outcome, *_) = prepare(["digits", "diabetes"], store.root)
     assert outcome.result == "done"
     expected = datasets.prepare("digits", digits_zip, tmp_path / "alone")
@@ -96,16 +96,6 @@ def test_workers_that_share_nothing_but_the_bucket(
     pd.testing.assert_frame_equal(pd.read_parquet(f"{url}/manifest.parquet"), expected)
     marker = store.read_json(f"{url}/commit.json")
     assert json.dumps(marker["files"]) == str(len(expected))
-
-
-def test_every_worker_takes_part(store: Store, nothing_shared: str) -> None:
-    pids = set(DaskExecutor(nothing_shared).map(_who, [0.5] * 9))
-    assert len(pids) == 3
-    assert os.getpid() not in pids
-    store.write(store.raw("digits"), bundle("digits"))
-    executor = DaskExecutor(nothing_shared)
-    job = Job("digits", store.raw("digits"), store.prepared(Dataset("v2", "digits", "k")), key="k")
-    assert len(materialise(job, executor=executor)) == 5
 
 
 def _who(seconds: float) -> int:
