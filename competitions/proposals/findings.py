@@ -1,0 +1,25 @@
+"""A proposed value with its reason."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Finding(Generic[T]):
+    """What is proposed, why, and whether a person need not look at it."""
+
+    value: T
+    reason: str
+    sure: bool
+
+    def mark(self) -> str:
+        """The comment behind a line of code that depends on it: nothing if it is sure.
+
+        >>> Finding(0.1, "10 %", True).mark(), Finding(None, "no table", False).mark()
+        ('', '  # CHECK: no table')
+        """
+        return "" if self.sure else f"  # CHECK: {self.reason}"

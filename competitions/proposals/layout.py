@@ -1,0 +1,131 @@
+"""The tables and the other files of a download."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
+
+from competitions.errors import DownloadError
+from competitions.preparing.archives.names import ARCHIVE_SUFFIXES
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from competitions.preparing.download import Download
+
+_READERS = {".csv": "", ".tsv": ', sep="\\t"'}
+_MOST_ROWS = 1_000_000  # read of a table; the number of further rows is estimated
+_MOST_TABLES = {0: 20, 1: 4}  # tables in a folder, by its depth: more of them are data of rows, not tables of rows
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of the download: its name, the archive in the download that contains it ("": none), its first rows."""
+
+    name: str
+    archive: str
+    rows: pd.DataFrame
+    count: int
+    """The number of its rows; an estimate for more than a million."""
+    expression: str = ""
+    """How prepare.py makes it, if it is made of names of files."""
+
+    @property
+    def base(self) -> str:
+        """Its name without folders, in lower case."""
+        return PurePosixPath(self.name).name.lower()
+
+    @property
+    def reader(self) -> str:
+        """The expression that reads it in prepare.py."""
+        if self.expression:
+            return self.expression
+        options = _READERS[PurePosixPath(self.name).suffix.lower()]
+        return f"{source(self.archive)}.read_csv({quoted(self.name)}{options})"
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of its columns."""
+        return [str(name) for name in self.rows.columns]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What a download consists of. `files` are all that are no table, by archive."""
+
+    tables: list[Table]
+    files: dict[str, list[str]]
+
+
+def source(archive: str) -> str:
+    """The expression for the download, or for an archive in it."""
+    return f"raw.archive({quoted(archive)})" if archive else "raw"
+
+
+def quoted(value: str | list[str]) -> str:
+    """A Python literal with double quotes.
+
+    >>> print(quoted('a "b"'))
+    "a \\"b\\""
+    """
+    import json
+
+    return json.dumps(value, ensure_ascii=False)
+
+
+def read_layout(raw: Download) -> Layout:
+    """The tables and files of the download, and of the archives directly in it."""
+    tables: list[Table] = []
+    files: dict[str, list[str]] = {}
+    names = raw.names()
+    if len(names) == 1 and names[0].lower().endswith(ARCHIVE_SUFFIXES):
+        return _prefixed(read_layout(raw.archive(names[0])), names[0])
+    top = [name for name in names if not name.lower().endswith(ARCHIVE_SUFFIXES)]
+    _read(raw, "", top, tables, files)
+    for name in names:
+        if not name.lower().endswith(ARCHIVE_SUFFIXES):
+            continue
+        try:
+            inner = raw.archive(name)
+            inside = inner.names()
+        except DownloadError:  # no archive in spite of its name
+            files.setdefault("", []).append(name)
+            continue
+        stem = name.removesuffix(".zip")
+        if len(inside) == 1 and PurePosixPath(stem).suffix.lower() in _READERS and stem not in top:
+            _read(raw, "", [stem], tables, files)  # raw.read_csv finds a table that was zipped
+        else:
+            _read(inner, name, inside, tables, files)
+    return Layout(tables, files)
+
+
+def _prefixed(layout: Layout, archive: str) -> Layout:
+    """The layout of a download that consists of one archive."""
+    tables = [Table(table.name, table.archive or archive, table.rows, table.count) for table in layout.tables]
+    return Layout(tables, {inner or archive: names for inner, names in layout.files.items()})
+
+
+def _read(raw: Download, archive: str, names: list[str], tables: list[Table], files: dict[str, list[str]]) -> None:
+    folders = Counter(str(PurePosixPath(name).parent) for name in names if PurePosixPath(name).suffix.lower() in _READERS)
+    for name in names:
+        path = PurePosixPath(name)
+        few = folders[str(path.parent)] <= _MOST_TABLES.get(len(path.parts) - 1, 1)
+        table = _table(raw, archive, name) if few and path.suffix.lower() in _READERS else None
+        if table is not None:
+            tables.append(table)
+        else:
+            files.setdefault(archive, []).append(name)
+
+
+def _table(raw: Download, archive: str, name: str) -> Table | None:
+    try:
+        rows = raw.read_csv(name, nrows=_MOST_ROWS, **({"sep": "\t"} if name.lower().endswith(".tsv") else {}))
+    except ValueError:  # pandas' errors: text in another encoding, lines of unequal length
+        return None
+    count = len(rows)
+    if count == _MOST_ROWS:
+        written = len(rows.head(1000).to_csv(index=False)) / 1000
+        count = max(count, round(raw.file(name).size / written))
+    return Table(name, archive, rows, count)

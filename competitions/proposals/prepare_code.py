@@ -1,0 +1,227 @@
+"""The text of prepare.py."""
+
+from __future__ import annotations
+
+from pathlib import PurePosixPath
+
+from competitions.proposals.columns import Columns, Labels
+from competitions.proposals.findings import Finding
+from competitions.proposals.layout import Layout, Table, quoted, source
+from competitions.proposals.pictures import FileSet
+from competitions.proposals.propose import Proposal
+from competitions.proposals.split import Split
+
+ANSWERS, SAMPLE = "private/test.csv", "sample_submission.csv"
+_MANY = 3
+_FEW_FILES = 20
+_HEADER = """from competitions.editions import Edition
+from competitions.preparing.declaration import Params, Preparation
+from competitions.preparing.download import Download
+from competitions.preparing.holdout import {functions}
+
+
+def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
+"""
+
+
+def prepare_code(proposal: Proposal, layout: Layout) -> str:
+    """The text of prepare.py."""
+    columns, labels = proposal.columns, proposal.columns.labels.value
+    if labels is None:
+        return _without_labels(proposal)
+    lines = [
+        *_split(labels, proposal.split, columns.labels),
+        *_answers(columns, labels, proposal),
+        "out = Preparation()",
+        *_tables(columns, labels),
+        *(line for table in layout.tables for line in _extra(table, columns, labels)),
+        *(line for each in proposal.files.value for line in _copies(each)),
+        *_folders(labels),
+        *_others(layout, proposal),
+        "return out",
+    ]
+    body = "".join(f"    {line}\n" for line in lines)
+    functions = [name for name in ("hold_out", "hold_out_by", "one_hot") if f"{name}(" in body]
+    header = _HEADER.format(functions=", ".join(functions))
+    if not functions:
+        header = header.replace("from competitions.preparing.holdout import \n", "")
+    return ("import pandas as pd\n\n" if "pd." in body else "") + header + body
+
+
+def _without_labels(proposal: Proposal) -> str:
+    reason = proposal.columns.labels.reason
+    ids, targets = list(proposal.columns.ids.value) or ["id"], list(proposal.columns.targets) or ["target"]
+    values = "{" + ", ".join(f"{quoted(name)}: 0" for name in targets[:_MANY]) + "}"
+    body = (
+        f"    table = raw.read_csv(\"train.csv\")  # CHECK: {reason}\n"
+        "    train, test = hold_out(table, 0.1)\n"
+        f"    answers = test[{quoted([*ids, *targets[:_MANY]])}]\n"
+        "    out = Preparation()\n"
+        '    out.public.table("train.csv", train)\n'
+        f'    out.public.table("test.csv", test.drop(columns={quoted(targets[:_MANY])}))\n'
+        '    out.private.table("test.csv", answers)\n'
+        f'    out.public.table("{SAMPLE}", answers.assign(**{values}))\n'
+        "    # CHECK: copy the files of train and test, as out.public.copies(raw.each(...))\n"
+        "    return out\n"
+    )
+    return _HEADER.format(functions="hold_out") + body
+
+
+def _split(labels: Labels, split: Finding[Split], found: Finding[Labels | None]) -> list[str]:
+    chosen = split.value
+    lines = [f"table = {labels.table.reader}{found.mark()}"]
+    column = quoted(chosen.column)
+    if chosen.by == "rows":
+        return [*lines, f"train, test = hold_out(table, {chosen.share}){split.mark()}"]
+    if chosen.by == "time":
+        return [
+            *lines,
+            f"first = table[{column}].sort_values().iloc[-round({chosen.share} * len(table))]{split.mark()}",
+            f"train, test = table[table[{column}] < first], table[table[{column}] >= first]",
+        ]
+    if not chosen.prefix:
+        return [*lines, f"train, test = hold_out_by(table, {column}, {chosen.share}){split.mark()}"]
+    first = f"table[{column}].astype(str).str.partition({quoted(chosen.prefix)})[0]"
+    return [
+        *lines,
+        f"units = table.assign(unit={first}){split.mark()}",
+        f'train, test = (part.drop(columns="unit") for part in hold_out_by(units, "unit", {chosen.share}))',
+    ]
+
+
+def _answers(columns: Columns, labels: Labels, proposal: Proposal) -> list[str]:
+    """Lines that make `answers` and `sample`, with the columns of submissions."""
+    ids, targets = list(columns.ids.value), list(columns.targets)
+    lines = []
+    many = len(targets) > _MANY
+    if many or labels.form != "columns":
+        sample = columns.sample.value
+        assert sample is not None, "there are no targets without a sample submission"
+        lines.append(f"names = list({sample.reader}.columns[{len(ids)}:])")
+    own = [labels.ids, *ids[1:]]
+    renamed = {old: new for old, new in zip(own, ids, strict=True) if old != new}
+    if labels.form == "columns":
+        renamed |= {old: new for old, new in zip(labels.source, targets, strict=True) if old != new}
+        names = "names" if many else quoted([*own, *labels.source])
+        chosen = f"test[[{', '.join(map(quoted, own))}, *names]]" if many else f"test[{names}]"
+    elif labels.form == "one-hot":
+        cells = labels.table.rows[labels.source[0]]
+        as_text = ".astype(str)" if cells.dtype.kind in "iufb" else ""
+        chosen = f"test[{quoted(own)}].join(one_hot(test[{quoted(labels.source[0])}]{as_text}, names))"
+    else:
+        dummies = f"test[{quoted(labels.source[0])}].str.get_dummies({quoted(labels.separator)})"
+        chosen = f"test[{quoted(own)}].join({dummies}.reindex(columns=names, fill_value=0))"
+    if renamed:
+        chosen += ".rename(columns={" + ", ".join(f"{quoted(a)}: {quoted(b)}" for a, b in renamed.items()) + "})"
+    lines.append(f"answers = {chosen}{columns.ids.mark()}")
+    value = _constant(columns, proposal.kind.value)
+    names = "names" if many or labels.form != "columns" else quoted(targets)
+    lines.append(f"sample = answers.assign(**dict.fromkeys({names}, {value}))")
+    return lines
+
+
+def _constant(columns: Columns, kind: str) -> str:
+    """What the sample submission predicts everywhere: what Kaggle's has most often."""
+    sample = columns.sample.value
+    if kind == "class probabilities":
+        return "1 / len(names)" if len(columns.targets) > _MANY else f"1 / {len(columns.targets)}"
+    if sample is None or not len(sample.rows):
+        return "0"
+    cells = sample.rows[columns.targets[0]].dropna()
+    if cells.empty:
+        return '""'
+    value = cells.mode().iloc[0]
+    return repr(value.item()) if hasattr(value, "item") else quoted(value) if isinstance(value, str) else repr(value)
+
+
+def _tables(columns: Columns, labels: Labels) -> list[str]:
+    lines = []
+    if not labels.table.expression:
+        lines.append(f"out.public.table({quoted(labels.table.name)}, train)")
+        unknown = [name for name in labels.table.columns if name not in (columns.test.columns if columns.test else [])]
+        if columns.test is not None:
+            dropped = quoted(unknown) if len(unknown) > 1 else quoted(unknown[0]) if unknown else "[]"
+            lines.append(f"out.public.table({quoted(columns.test.name)}, test.drop(columns={dropped}))")
+        elif others := [name for name in unknown if name not in labels.source and name != labels.ids]:
+            known = ", ".join(others[:4])
+            dropped = quoted(list(labels.source))
+            reason = f"Kaggle has no test table: are {known} known of test rows?"
+            lines.append(f'out.public.table("test.csv", test.drop(columns={dropped}))  # CHECK: {reason}')
+    return [*lines, 'out.private.table("test.csv", answers)', f'out.public.table("{SAMPLE}", sample)']
+
+
+def _extra(table: Table, columns: Columns, labels: Labels) -> list[str]:
+    """Lines for a further table: the rows of both parts, or of the training part, if it has the ids."""
+    used = {each.name for each in (columns.sample.value, columns.test, labels.table) if each is not None}
+    base = table.base
+    if table.name in used or "sample" in base or "submission" in base or "test" in base or "solution" in base:
+        return []
+    name = quoted(table.name)
+    if labels.ids in table.columns:
+        key = quoted(labels.ids)
+        theirs = columns.test.rows[labels.ids] if columns.test and labels.ids in columns.test.columns else None
+        if theirs is None and columns.sample.value is not None:
+            theirs = columns.sample.value.rows[columns.ids.value[0]]
+        both = theirs is not None and table.rows[labels.ids].isin(theirs).any()
+        part = "table" if both else "train"
+        return [f"rows = {table.reader}", f"out.public.table({name}, rows[rows[{key}].isin({part}[{key}])])"]
+    return [f"out.public.copy({name}, {source(table.archive)}.file({name}))"]
+
+
+def _copies(each: FileSet) -> list[str]:
+    raw, column = source(each.archive), quoted(each.column)
+    prefix = "" if not each.archive else f"{PurePosixPath(each.archive).name.partition('.')[0]}/"
+    inside = each.pattern
+    if "**" in inside:
+        return _scattered(each, prefix)
+    if prefix and inside.startswith(prefix):
+        prefix = ""
+    to_train, to_test = prefix + inside, (prefix + inside).replace("train", "test")
+    if each.folder:
+        folder, to_train, to_test = (text.rstrip("/") for text in (inside, to_train, to_test))
+        return [
+            f"for part, folder in ((train, {quoted(to_train)}), (test, {quoted(to_test)})):",
+            f"    for name in part[{column}].unique():",
+            f"        out.public.copy_tree(folder.format(name), {raw}, {quoted(folder)}.format(name))",
+        ]
+    lines = []
+    for part, to in (("train", to_train), ("test", to_test)):
+        option = f", to={quoted(to)}" if to != inside else ""
+        lines.append(f"out.public.copies({raw}.each({quoted(inside)}, {part}[{column}]{option}))")
+    return lines
+
+
+def _scattered(each: FileSet, prefix: str) -> list[str]:
+    """Lines for files in folders that no column names. Those of the test set get one folder: theirs may tell labels."""
+    raw, column = source(each.archive), quoted(each.column)
+    top, end = each.pattern.partition("/**/")[::2]
+    key = 'path.rpartition("/")[2]' + ("" if end == "{}" else f".removesuffix({quoted(end.removeprefix('{}'))})")
+    to = f"{top.replace('train', 'test') if 'train' in top else 'test'}/{end}"
+    there = f", to={quoted(prefix + '{}')}" if prefix else ""
+    return [
+        f"paths = {{{key}: path for path in {raw}.names({quoted(top)})}}",
+        f'out.public.copies({raw}.each("{{}}", train[{column}].map(paths){there}))',
+        f"old = test[{column}].map(paths)",
+        f'out.public.copies({raw}.each("{{}}", old, test[{column}], to={quoted(to.replace("{}", "{1}"))}))',
+    ]
+
+
+def _folders(labels: Labels) -> list[str]:
+    """Lines for files in folders named after classes."""
+    if not labels.table.expression:
+        return []
+    raw, pattern = source(labels.table.archive), labels.table.name
+    top = pattern.partition("/*")[0]
+    file, label = (f"[{quoted(name)}]" for name in (labels.ids, labels.source[0]))
+    to = f"{top.replace('train', 'test') if 'train' in top else 'test'}/{{1}}"
+    return [
+        f"out.public.copies({raw}.each({quoted(top + '/{}/{}')}, train{label}, train{file}))",
+        f"out.public.copies({raw}.each({quoted(top + '/{}/{}')}, test{label}, test{file}, to={quoted(to)}))",
+    ]
+
+
+def _others(layout: Layout, proposal: Proposal) -> list[str]:
+    """Lines for files that belong to no row."""
+    if not proposal.files.sure:
+        return [f"# CHECK: {proposal.files.reason}; copy what agents need"]
+    return []

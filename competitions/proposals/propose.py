@@ -1,0 +1,63 @@
+"""A proposal for a competition's folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from competitions.proposals.about import About
+from competitions.proposals.columns import Columns, find_columns
+from competitions.proposals.findings import Finding
+from competitions.proposals.kinds import Kind, kind_of
+from competitions.proposals.layout import Layout
+from competitions.proposals.metrics import Metric, metric_of
+from competitions.proposals.pictures import FileSet, file_sets
+from competitions.proposals.split import Split, split_of
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """What is proposed, each part with its reason."""
+
+    columns: Columns
+    kind: Finding[Kind]
+    metric: Finding[Metric]
+    split: Finding[Split]
+    files: Finding[list[FileSet]]
+
+    def lines(self) -> Iterator[tuple[str, str, bool, str]]:
+        """What, the proposed value in words, whether it is sure, and the reason."""
+        columns, labels = self.columns, self.columns.labels.value
+        sample = columns.sample.value
+        yield "submissions", sample.name if sample else "?", columns.sample.sure, columns.sample.reason
+        yield "ids", ", ".join(columns.ids.value) or "?", columns.ids.sure, columns.ids.reason
+        targets = ", ".join(columns.targets[:4]) + (", ..." if len(columns.targets) > 4 else "")
+        yield "targets", targets or "?", columns.labels.sure, columns.labels.reason
+        yield "labels", labels.table.name if labels else "?", columns.labels.sure, columns.labels.reason
+        yield "kind", self.kind.value, self.kind.sure, self.kind.reason
+        yield "metric", self.metric.value.name, self.metric.sure, self.metric.reason
+        yield "test set", self.split.value.words, self.split.sure, self.split.reason
+        patterns = ", ".join(f"{each.archive}{'/' if each.archive else ''}{each.pattern}" for each in self.files.value)
+        yield "files", patterns or "none", self.files.sure, self.files.reason
+
+
+def propose(layout: Layout, about: About) -> Proposal:
+    """The proposal for a download with these tables and files."""
+    columns = find_columns(layout)
+    kind = kind_of(columns.labels.value, columns.targets)
+    text = about.page("evaluation", "overview", "description")
+    split, files = split_of(columns), file_sets(layout, columns.labels.value)
+    return Proposal(columns, kind, metric_of(kind.value, about.metric, text), split, _kept_whole(files, columns, split))
+
+
+def _kept_whole(
+    files: Finding[list[FileSet]], columns: Columns, split: Finding[Split]
+) -> Finding[list[FileSet]]:
+    """Not sure if files belong to several rows that are not held out together."""
+    labels = columns.labels.value
+    for each in files.value if labels is not None else ():
+        assert labels is not None
+        if labels.table.rows[each.column].duplicated().any() and each.column != split.value.column:
+            reason = f"{each.pattern} belongs to several rows, which can be in both parts: hold out by {each.column}?"
+            return Finding(files.value, reason, False)
+    return files
