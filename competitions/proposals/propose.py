@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from competitions.proposals.about import About
 from competitions.proposals.columns import Columns, find_columns
@@ -47,17 +47,15 @@ def propose(layout: Layout, about: About) -> Proposal:
     kind = kind_of(columns.labels.value, columns.targets)
     text = about.page("evaluation", "overview", "description")
     split, files = split_of(columns), file_sets(layout, columns.labels.value)
-    return Proposal(columns, kind, metric_of(kind.value, about.metric, text), split, _kept_whole(files, columns, split))
+    return Proposal(columns, kind, metric_of(kind.value, about.metric, text), _kept_whole(split, files, columns), files)
 
 
-def _kept_whole(
-    files: Finding[list[FileSet]], columns: Columns, split: Finding[Split]
-) -> Finding[list[FileSet]]:
-    """Not sure if files belong to several rows that are not held out together."""
+def _kept_whole(split: Finding[Split], files: Finding[list[FileSet]], columns: Columns) -> Finding[Split]:
+    """Files that belong to several rows: those rows cannot be in both parts."""
     labels = columns.labels.value
-    for each in files.value if labels is not None else ():
+    for each in files.value if labels is not None and split.value.by == "rows" else ():
         assert labels is not None
-        if labels.table.rows[each.column].duplicated().any() and each.column != split.value.column:
-            reason = f"{each.pattern} belongs to several rows, which can be in both parts: hold out by {each.column}?"
-            return Finding(files.value, reason, False)
-    return files
+        if labels.table.rows[each.column].duplicated().any():
+            units = replace(split.value, by="units", column=each.column)
+            return Finding(units, f"rows of the same {each.column} share files ({each.pattern})", True)
+    return split

@@ -1,0 +1,215 @@
+"""Write the folder of a proposed competition."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, get_args
+
+from competitions.competition import Competition
+from competitions.facts import Category, Leaderboard
+from competitions.leaderboard import leaderboard_of
+from competitions.proposals.about import About
+from competitions.proposals.grade_code import grade_code
+from competitions.proposals.layout import Layout, quoted
+from competitions.proposals.prepare_code import ANSWERS, SAMPLE, prepare_code
+from competitions.proposals.propose import Proposal
+
+if TYPE_CHECKING:
+    from competitions.preparing.download import Download
+
+_IMAGES = {".jpg", ".jpeg", ".png", ".tif", ".tiff", ".dcm", ".dicom"}
+_SOUNDS = {".wav", ".mp3", ".flac", ".ogg", ".aif", ".aiff"}
+_SUFFIXES = 1000  # files whose suffixes tell the category
+_EXAMPLES = 2  # rows in the description's example
+_CATEGORY_OF_IMAGES: dict[str, Category] = {
+    "masks": "Image Segmentation",
+    "boxes": "Object Detection",
+    "number": "Image Regression",
+    "several numbers": "Image Regression",
+    "text": "Image (Other)",
+}
+_TEXT_CHARACTERS = 40  # mean length of a cell from which on a column is prose
+_FACTS = """\
+# Every field is documented in competitions/facts.py. `mlebench check` reports mistakes.
+id: {id}
+name: {name}
+category: '{category}'{category_mark}
+complexity: unknown
+{ended}source: kaggle
+{size}metric:
+  name: '{metric}'
+  direction: {direction}{direction_mark}
+holdout: '{holdout}'
+leaderboard:
+{leaderboard}
+files:
+  answers: {answers}
+  sample_submission: public/{sample}
+  gold_submission: {answers}
+submission:
+{submission}
+known_issues:
+  - id: answers-public
+    severity: labels
+    needs: no-network
+    affects: [prepare]
+    v2: kept
+    about: 'Test rows keep their ids, and the answers to these are in the public training data of Kaggle.'
+"""
+_DESCRIPTION = """\
+<!-- CHECK: {licence} -->
+# {title}
+
+## Overview
+
+{overview}
+
+## Data
+
+{names}
+
+{data}
+
+## Evaluation
+
+{evaluation}
+
+## Submission
+
+A CSV with a header, and one row for each row of `{sample}`, in any order.
+
+```
+{example}
+```
+"""
+_LICENCE = (
+    "the texts are those of Kaggle's pages, which Kaggle's terms and the competition's rules let you keep for your own "
+    "agents, not publish; read them, remove what is wrong for this test set, then remove this line"
+)
+_NO_TEXT = "there are no pages of Kaggle: say in your own words what is predicted and why, then remove this line"
+
+
+def write_folder(folder: Path, about: About, proposal: Proposal, layout: Layout, raw: Download) -> str | None:
+    """Write competition.yaml, description.md, prepare.py and grade.py.
+
+    Returns:
+        What is wrong with prepare.py if it does not run on the download, in one line.
+    """
+    folder.mkdir(parents=True)
+    (folder / "prepare.py").write_text(prepare_code(proposal, layout), "utf-8")
+    (folder / "grade.py").write_text(grade_code(proposal), "utf-8")
+    (folder / "competition.yaml").write_text(_facts(about, proposal, layout), "utf-8")
+    (folder / "description.md").write_text("", "utf-8")
+    names, problem = _public_names(folder, raw)
+    (folder / "description.md").write_text(_description(about, proposal, names), "utf-8")
+    return problem
+
+
+def _public_names(folder: Path, raw: Download) -> tuple[list[str], str | None]:
+    """The top-level names of the files that prepare.py makes public."""
+    try:
+        prepared = Competition.load(folder).declare(raw)
+    except Exception as error:  # the code is a proposal
+        return ["train.csv", SAMPLE], f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+    return sorted({path.partition("/")[0] + "/" * ("/" in path) for path in prepared.public.operations}), None
+
+
+def _facts(about: About, proposal: Proposal, layout: Layout) -> str:
+    category, sure = _category(proposal, layout)
+    choices = ", ".join(name for name in get_args(Category) if name != "unknown")
+    metric = proposal.metric.value
+    direction, wrong = metric.direction, ""
+    if len(about.scores) > 1 and about.scores[0] != about.scores[-1]:
+        theirs = "higher" if about.scores[0] > about.scores[-1] else "lower"
+        if theirs != direction:
+            wrong = f"  # CHECK: on Kaggle's leaderboard {theirs} scores are better: is {metric.name} the metric?"
+    elif metric.cells == "none":
+        wrong = "  # CHECK: which scores are better?"
+    return _FACTS.format(
+        id=about.id,
+        name=quoted(about.title or about.id.replace("-", " ").capitalize()),
+        category=category,
+        category_mark="" if sure else f"  # CHECK: choose one of {choices}",
+        ended=f"ended: {about.ended}\n" if about.ended else "",
+        size=f"size_bytes: {about.size}\n" if about.size else "",
+        metric=metric.name,
+        direction=direction,
+        direction_mark=wrong,
+        holdout=proposal.split.value.words.replace("'", "''"),
+        leaderboard=_leaderboard(about, direction),
+        answers=ANSWERS,
+        sample=SAMPLE,
+        submission="\n".join(_submission(proposal)),
+    )
+
+
+def _category(proposal: Proposal, layout: Layout) -> tuple[Category, bool]:
+    names = [name for files in layout.files.values() for name in files[:_SUFFIXES]]
+    suffixes = [Path(name).suffix.lower() for name in names]
+    kind, labels = proposal.kind.value, proposal.columns.labels.value
+    if sum(suffix in _IMAGES for suffix in suffixes) > len(names) / 2:
+        return _CATEGORY_OF_IMAGES.get(kind, "Image Classification"), proposal.kind.sure
+    if sum(suffix in _SOUNDS for suffix in suffixes) > len(names) / 2:
+        return "Audio Classification", proposal.kind.sure
+    if labels is None or len(names) > len(layout.tables):
+        return "unknown", False
+    rows = labels.table.rows.drop(columns=list(labels.source)).head(_SUFFIXES)
+    lengths = [rows[name].dropna().astype(str).str.len().mean() for name in rows if rows[name].dtype == object]
+    if any(length > _TEXT_CHARACTERS for length in lengths):
+        return ("Text (Other)" if kind in ("text", "number", "several numbers") else "Text Classification"), True
+    return "Tabular", True
+
+
+def _leaderboard(about: About, direction: str) -> str:
+    if not about.scores:
+        missing = Leaderboard(teams=1, gold=0, silver=0, bronze=0, median=0, human=False)
+        mark = "  # CHECK: Kaggle's leaderboard is not known: state the scores that earn medals"
+        return f"  teams: {missing.teams}{mark}\n  gold: 0\n  silver: 0\n  bronze: 0\n  median: 0\n  human: false"
+    board = leaderboard_of(about.scores, direction == "lower")
+    lines = [f"  {name}: {getattr(board, name)}" for name in ("teams", "gold", "silver", "bronze", "median")]
+    return "\n".join([*lines, f"  percentiles: {board.percentiles}"])
+
+
+def _submission(proposal: Proposal) -> Iterable[str]:
+    columns, metric = proposal.columns, proposal.metric.value
+    if not columns.targets:
+        yield "  id: {values: id}  # CHECK: which columns are submitted?"
+        return
+    for name in columns.ids.value:
+        yield f"  {quoted(name)}: {{values: id}}"
+    values = {
+        "numbers": "{values: number}",
+        "probabilities": "{values: number, low: 0, high: 1}",
+        "classes": "{values: class}",
+        "grades": "{values: whole number}",
+        "masks": "{values: format, empty: true}",
+    }.get(metric.cells, "{values: text, empty: true}")
+    many = len(columns.targets) > 10
+    for name in ("*",) if many else columns.targets:
+        yield f"  {quoted(name)}: {values}"
+
+
+def _description(about: About, proposal: Proposal, names: list[str]) -> str:
+    metric, columns = proposal.metric.value, proposal.columns
+    scores = f"{metric.name.capitalize()}. {metric.direction.capitalize()} is better."
+    return _DESCRIPTION.format(
+        licence=_LICENCE if about.pages else _NO_TEXT,
+        title=about.title or about.id,
+        overview=_plain(about.page("description", "overview", "abstract")) or "(what has to be predicted, and why)",
+        names="\n".join(f"- `{name}`" for name in names),
+        data=_plain(about.page("data")),
+        evaluation=f"{scores}\n\n{_plain(about.page('evaluation'))}".strip(),
+        sample=SAMPLE,
+        example=_example(proposal) or ",".join([*columns.ids.value, *columns.targets]) or "id,target",
+    )
+
+
+def _plain(text: str) -> str:
+    """A page without headings of the first two levels, which are those of the description."""
+    return "\n".join(f"##{line}" if line.startswith(("# ", "## ")) else line for line in text.strip().splitlines())
+
+
+def _example(proposal: Proposal) -> str:
+    sample = proposal.columns.sample.value
+    return "" if sample is None else sample.rows.head(_EXAMPLES).to_csv(index=False).strip()
