@@ -59,6 +59,21 @@ def pairs_by_category(document: Mapping[str, Any], image_id: str = "id") -> list
     return list(categories.values())
 
 
+def labelled_images(document: Mapping[str, Any]) -> pd.DataFrame:
+    """One row for each image: its fields, and `category_id` if the document has annotations.
+
+    >>> labelled_images({"images": [{"id": 7}], "annotations": [{"image_id": 7, "category_id": 3}]}).values.tolist()
+    [[7, 3]]
+    """
+    import pandas as pd
+
+    images = pd.DataFrame(document["images"])
+    if not document.get("annotations"):
+        return images
+    annotations = pd.DataFrame(document["annotations"])[["image_id", "category_id"]].rename(columns={"image_id": "id"})
+    return images.merge(annotations.drop_duplicates("id"), on="id")
+
+
 def hold_out_by_category(
     categories: Iterable[Sequence[Pair]],
     test_size: float,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Literal
 
@@ -14,6 +14,7 @@ from competitions.proposals.layout import Layout, Table, quoted, source
 _SAMPLE = re.compile(r"sample.*sub|submission|^random_?pred", re.IGNORECASE)
 _TEST = re.compile(r"(^|[^a-z])test|[a-z]test\d*\.", re.IGNORECASE)
 _TRAIN = re.compile(r"train|label", re.IGNORECASE)
+_MIN_ROWS = 10
 _SEPARATORS = (",", ";", "|", " ")
 
 Form = Literal["columns", "one-hot", "lists"]
@@ -32,6 +33,8 @@ class Labels:
     form: Form
     source: tuple[str, ...]
     separator: str = ""
+    of_folders: bool = False
+    """Whether the table is made of the names of files in folders, which are the classes."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +97,7 @@ def _ids(sample: Table) -> Finding[tuple[str, ...]]:
 
 
 def _test(tables: list[Table], ids: tuple[str, ...]) -> Table | None:
-    found = [table for table in tables if _TEST.search(table.base) and ids[0] in table.columns]
+    found = [table for table in tables if _is_test(table) and _like(table, ids[0])]
     return min(found, key=lambda table: (len(table.base), table.name), default=None)
 
 
@@ -102,21 +105,26 @@ def _labels(
     layout: Layout, tables: list[Table], test: Table | None, ids: tuple[str, ...], targets: tuple[str, ...]
 ) -> Finding[Labels | None]:
     candidates = [table for table in tables if table is not test and len(table.rows) and not _is_test(table)]
-    candidates.sort(key=lambda table: (not _TRAIN.search(table.base), -len(table.columns), len(table.name)))
-    if folders := _folders(layout, ids, targets):
+    candidates.sort(key=lambda table: (not _TRAIN.search(table.path), -len(table.columns), len(table.name)))
+    folders = _folders(layout, ids, targets)
+    if folders:
         candidates.append(folders)
     finders = (_same_columns, _class_columns, _renamed)
     for find in finders:
         for table in candidates:
             found = find(table, test, ids, targets)
-            if found is not None:
-                return found
+            if found is None or found.value is None:
+                continue
+            value = replace(found.value, of_folders=table is folders)
+            if table.count < _MIN_ROWS:
+                return Finding(value, f"{table.name} has {table.count} rows only: is it the table of the labels?", False)
+            return Finding(value, found.reason, found.sure)
     wanted = ", ".join([*ids, *targets][:5])
     return Finding(None, f"no table has the answers in columns {wanted}: read or make the table of the labels", False)
 
 
 def _is_test(table: Table) -> bool:
-    return bool(_TEST.search(table.base)) and not _TRAIN.search(table.base)
+    return bool(_TEST.search(table.path)) and not _TRAIN.search(table.path)
 
 
 def _folders(layout: Layout, ids: tuple[str, ...], targets: tuple[str, ...]) -> Table | None:
@@ -149,6 +157,9 @@ def _same_columns(
 ) -> Finding[Labels | None] | None:
     if not set(targets) <= {*table.columns}:
         return None
+    if known := [name for name in targets if test is not None and name in test.columns]:
+        reason = f"{known[0]} is in {test.name if test else ''} as well: what is predicted?"
+        return Finding(Labels(table, _like(table, ids[0]) or table.columns[0], "columns", targets), reason, False)
     if ids[0] in table.columns:
         return Finding(Labels(table, ids[0], "columns", targets), f"{table.name} has all submitted columns", True)
     own = _like(table, ids[0]) or table.columns[0]
@@ -186,9 +197,12 @@ def _renamed(
         return None
     known = set(test.columns) if test is not None else set()
     unknown = [name for name in table.columns if name != own and name not in known]
+    if table.label in unknown:
+        unknown = [table.label]
     alike = [name for name in unknown if _plain(targets[0]) in _plain(name) or _plain(name) in _plain(targets[0])]
     if len(unknown) == 1:
         why = "is the only column that the test data lack" if known else "is the only other column"
+        why = "is the label of images" if table.label else why
         return Finding(Labels(table, own, "columns", (unknown[0],)), f"{unknown[0]} of {table.name} {why}", True)
     if not unknown:
         return None

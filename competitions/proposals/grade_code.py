@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from competitions.proposals.layout import quoted
 from competitions.proposals.metrics import Metric
@@ -27,6 +27,9 @@ def grade_code(proposal: Proposal) -> str:
     ids, targets = columns.ids.value, columns.targets
     few = 0 < len(targets) <= _MANY
     body = _body(metric, targets, proposal.kind.value, _grades(proposal))
+    if metric.cells == "classes" and len(targets) == 1 and _has_empty(proposal):
+        filled = f"submission, answers = (table.fillna({{{quoted(targets[0])}: \"\"}}) for table in (submission, answers))"
+        body = replace(body, lines=(filled, *body.lines))
     imports = ["import pandas as pd", "", "from competitions.editions import Edition"]
     if "np." in "".join(body.lines):
         imports.insert(0, "import numpy as np")
@@ -35,8 +38,8 @@ def grade_code(proposal: Proposal) -> str:
     imports.append("from competitions.scoring.checks import align")
     if "rle_columns(" in "".join(body.lines):
         imports.append("from competitions.scoring.compound_cells import rle_columns")
-    if "Items" in "".join(body.lines):
-        imports.append("from competitions.scoring.metrics.items import Items, split_items")
+    if "split_items(" in "".join(body.lines):
+        imports.append("from competitions.scoring.metrics.items import split_items")
     if metric.module:
         function = metric.of_several if len(targets) > 1 and metric.of_several else metric.function
         function = "log_loss_terms" if "log_loss_terms(" in "".join(body.lines) else function
@@ -52,6 +55,13 @@ def grade_code(proposal: Proposal) -> str:
     lines += [f"    {line}" for line in before] + [f"    {last}{mark}"]
     definition = "def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:"
     return "\n".join([*imports, "", "", definition, *lines, ""])
+
+
+def _has_empty(proposal: Proposal) -> bool:
+    """Whether the classes are texts, some of which are read as missing, such as "" and "null"."""
+    labels = proposal.columns.labels.value
+    cells = labels.table.rows[labels.source[0]] if labels is not None else None
+    return cells is not None and cells.dtype == object and bool(cells.isna().any())
 
 
 def _grades(proposal: Proposal) -> tuple[int, int]:

@@ -43,6 +43,8 @@ def kind_of(labels: Labels | None, targets: Sequence[str]) -> Finding[Kind]:
     if labels.form == "lists":
         return Finding("several labels", "each row has a list of the submitted columns", True)
     rows = labels.table.rows
+    if any(rows[name].map(lambda cell: isinstance(cell, (list, dict))).any() for name in labels.source):
+        return Finding("several numbers", "the cells are lists", False)
     if len(labels.source) > 1:
         return _several(rows[list(labels.source)])
     cells = rows[labels.source[0]].dropna()
@@ -83,9 +85,9 @@ def _of_texts(cells: pd.Series) -> Finding[Kind]:
     words = head.str.split()
     vocabulary = {word for row in words for word in row}
     several = words.map(len)
-    if several.max() > 1 and several.sum() > _MIN_PER_CLASS * len(vocabulary) and _are_names(vocabulary):
-        if different > _MIN_PER_CLASS * len(vocabulary) or several.mean() > 1.1:
-            return Finding("item lists", f"lists of {len(vocabulary)} different items", False)
+    repeated = several.sum() > _MIN_PER_CLASS * len(vocabulary) and len(vocabulary) <= different
+    if several.max() > 1 and repeated and _are_names(vocabulary):
+        return Finding("item lists", f"lists of {len(vocabulary)} different items", True)
     if len(cells) >= _MIN_PER_CLASS * different:
         return Finding("classes", f"{different} different texts in {len(cells)} rows", True)
     return Finding("text", f"{different} different texts in {len(cells)} rows", True)
@@ -93,4 +95,4 @@ def _of_texts(cells: pd.Series) -> Finding[Kind]:
 
 def _are_names(words: set[str]) -> bool:
     """Whether words look like ids or labels, not like words of a sentence."""
-    return all(re.fullmatch(r"[\w-]+", word) for word in words)
+    return not any(word.endswith(tuple(".,;:!?")) for word in words)

@@ -5,19 +5,26 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from competitions.errors import DownloadError
 from competitions.preparing.archives.names import ARCHIVE_SUFFIXES
+from competitions.preparing.coco import labelled_images
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from competitions.preparing.download import Download
 
-_READERS = {".csv": "", ".tsv": ', sep="\\t"'}
+_READERS = {".csv": "", ".tsv": ', sep="\\t"', ".json": "", ".jsonl": ""}
+_MOST_JSON_BYTES = 1 << 28  # a JSON file is read as a whole
 _MOST_ROWS = 1_000_000  # read of a table; the number of further rows is estimated
 _MOST_TABLES = {0: 20, 1: 4}  # tables in a folder, by its depth: more of them are data of rows, not tables of rows
+
+
+_RECORDS = "pd.DataFrame({raw}.read_json({name}))"
+_LINES = "{raw}.read_json_lines({name})"
+_IMAGES = "labelled_images({raw}.read_json({name}))"
 
 
 @dataclass(frozen=True)
@@ -30,7 +37,7 @@ class Table:
     count: int
     """The number of its rows; an estimate for more than a million."""
     expression: str = ""
-    """How prepare.py makes it, if it is made of names of files."""
+    """How prepare.py makes it, if it is no table of text."""
 
     @property
     def base(self) -> str:
@@ -38,12 +45,33 @@ class Table:
         return PurePosixPath(self.name).name.lower()
 
     @property
+    def path(self) -> str:
+        """Its name with folders and archive."""
+        return f"{self.archive}/{self.name}"
+
+    @property
+    def label(self) -> str:
+        """The column of labels, if its format has one."""
+        return "category_id" if self.expression == _IMAGES and "category_id" in self.columns else ""
+
+    @property
     def reader(self) -> str:
         """The expression that reads it in prepare.py."""
         if self.expression:
-            return self.expression
+            return self.expression.replace("{raw}", source(self.archive)).replace("{name}", quoted(self.name))
         options = _READERS[PurePosixPath(self.name).suffix.lower()]
         return f"{source(self.archive)}.read_csv({quoted(self.name)}{options})"
+
+    def writer(self, part: str, name: str = "") -> str:
+        """The line that makes `part` of it public under its own name, or another one."""
+        name = name or self.name
+        if self.expression == _RECORDS:
+            return f"out.public.json({quoted(name)}, {part}.to_dict(\"records\"))"
+        if self.expression == _LINES:
+            return f"out.public.text({quoted(name)}, {part}.to_json(orient=\"records\", lines=True))"
+        if self.expression == _IMAGES:
+            name = str(PurePosixPath(name).with_suffix(".csv"))
+        return f"out.public.table({quoted(name)}, {part})"
 
     @property
     def columns(self) -> list[str]:
@@ -120,6 +148,8 @@ def _read(raw: Download, archive: str, names: list[str], tables: list[Table], fi
 
 
 def _table(raw: Download, archive: str, name: str) -> Table | None:
+    if name.lower().endswith((".json", ".jsonl")):
+        return _of_json(raw, archive, name)
     try:
         rows = raw.read_csv(name, nrows=_MOST_ROWS, **({"sep": "\t"} if name.lower().endswith(".tsv") else {}))
     except ValueError:  # pandas' errors: text in another encoding, lines of unequal length
@@ -129,3 +159,35 @@ def _table(raw: Download, archive: str, name: str) -> Table | None:
         written = len(rows.head(1000).to_csv(index=False)) / 1000
         count = max(count, round(raw.file(name).size / written))
     return Table(name, archive, rows, count)
+
+
+def _of_json(raw: Download, archive: str, name: str) -> Table | None:
+    """A list of records, records in lines, or the metadata of images as COCO has them."""
+    import pandas as pd
+
+    if raw.file(name).size > _MOST_JSON_BYTES:
+        return None
+    try:
+        value = raw.read_json(name)
+    except ValueError:
+        try:
+            rows, form = raw.read_json_lines(name), _LINES
+        except ValueError:
+            return None
+    else:
+        if isinstance(value, list) and value and all(isinstance(each, dict) for each in value):
+            rows, form = pd.DataFrame(value), _RECORDS
+        elif _is_coco(value):
+            rows, form = labelled_images(value), _IMAGES
+        else:
+            return None
+    return Table(name, archive, rows, len(rows), form)
+
+
+def _is_coco(value: Any) -> bool:
+    """Whether a JSON value has lists of images and, perhaps, of annotations to them."""
+    if not isinstance(value, dict) or not isinstance(images := value.get("images"), list) or not images:
+        return False
+    needed = {"image_id", "category_id"}
+    annotations = value.get("annotations") or []
+    return "id" in images[0] and all(isinstance(each, dict) and needed <= each.keys() for each in annotations[:10])

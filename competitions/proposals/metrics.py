@@ -81,10 +81,21 @@ _NEAREST = {
     "text": _LEVENSHTEIN,
 }
 _CHANGED = re.compile(
-    r"\bweighted (?!kappa)|only (?:the (?:first|last|rows)|those|rows)|over the rows with|rounded|power mean|are averaged with",
+    r"\bweighted (?!kappa)|weight \d|not scored|(?:are|is) not graded|only (?:the (?:first|last|rows)|those|rows)|over the rows with|rounded|power mean|are averaged with",
     re.IGNORECASE,
 )
 """Words of definitions that change a metric, so that the function is the nearest, perhaps not the same."""
+
+
+_FITTING: dict[Cells, tuple[str, ...]] = {
+    "sets": ("item lists",),
+    "masks": ("masks",),
+    "ranked lists": ("classes", "text", "item lists"),
+    "grades": ("classes",),
+    "texts": ("text", "classes"),
+}
+"""The kinds of targets that fit a metric of these cells; others fit it only if somebody says so."""
+DEPEND_ON_KIND = _FITTING.keys()
 
 
 def metric_of(kind: str, name: str, text: str) -> Finding[Metric]:
@@ -110,6 +121,8 @@ def metric_of(kind: str, name: str, text: str) -> Finding[Metric]:
         return Finding(metric, "say how many items of each list count", False)
     if (changed := _CHANGED.search(text)) and not metric.name.startswith(("quadratic weighted", "label-weighted")):
         return Finding(metric, f"the evaluation page says {changed[0]!r}: is it this function?", False)
+    if kind not in _FITTING.get(metric.cells, (kind,)):
+        return Finding(metric, f"the evaluation page says {words!r}, which is unusual for {kind}", False)
     return Finding(metric, f"the evaluation page says {words!r}", True)
 
 

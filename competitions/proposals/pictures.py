@@ -38,7 +38,7 @@ def file_sets(layout: Layout, labels: Labels | None) -> Finding[list[FileSet]]:
     """The sets of files for the rows of the table with labels; not sure if files are named in another way."""
     if labels is None:
         return Finding([], "files are not assigned to rows", not any(layout.files.values()))
-    if labels.table.expression:
+    if labels.of_folders:
         return Finding([], "files are those of the folders", True)
     found: list[FileSet] = []
     rest = 0
@@ -76,7 +76,10 @@ def _sets(archive: str, names: list[str], labels: Labels) -> list[FileSet]:
     for column in dict.fromkeys([labels.ids, *labels.table.columns]):
         if column in labels.source or column not in labels.table.rows:
             continue
-        cells = labels.table.rows[column].dropna().drop_duplicates().head(_ROWS)
+        cells = labels.table.rows[column].dropna()
+        if cells.empty or isinstance(cells.iloc[0], (list, dict)):  # of JSON
+            continue
+        cells = cells.drop_duplicates().head(_ROWS)
         whole = cells.dtype.kind in "iu"
         if len(cells) < min(5, len(labels.table.rows)):
             continue

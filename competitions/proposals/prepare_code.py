@@ -35,7 +35,7 @@ def prepare_code(proposal: Proposal, layout: Layout) -> str:
         "out = Preparation()",
         *_tables(columns, labels),
         *(line for table in layout.tables for line in _extra(table, columns, labels)),
-        *(line for each in proposal.files.value for line in _copies(each)),
+        *(line for each in proposal.files.value for line in _copies(each, labels)),
         *_folders(labels),
         *_others(layout, proposal),
         "return out",
@@ -45,6 +45,9 @@ def prepare_code(proposal: Proposal, layout: Layout) -> str:
     header = _HEADER.format(functions=", ".join(functions))
     if not functions:
         header = header.replace("from competitions.preparing.holdout import \n", "")
+    if "labelled_images(" in body:
+        first = "from competitions.preparing.declaration"
+        header = header.replace(first, f"from competitions.preparing.coco import labelled_images\n{first}")
     return ("import pandas as pd\n\n" if "pd." in body else "") + header + body
 
 
@@ -136,12 +139,12 @@ def _constant(columns: Columns, kind: str) -> str:
 
 def _tables(columns: Columns, labels: Labels) -> list[str]:
     lines = []
-    if not labels.table.expression:
-        lines.append(f"out.public.table({quoted(labels.table.name)}, train)")
+    if not labels.of_folders:
+        lines.append(labels.table.writer("train"))
         unknown = [name for name in labels.table.columns if name not in (columns.test.columns if columns.test else [])]
         if columns.test is not None:
             dropped = quoted(unknown) if len(unknown) > 1 else quoted(unknown[0]) if unknown else "[]"
-            lines.append(f"out.public.table({quoted(columns.test.name)}, test.drop(columns={dropped}))")
+            lines.append(columns.test.writer(f"test.drop(columns={dropped})"))
         elif others := [name for name in unknown if name not in labels.source and name != labels.ids]:
             known = ", ".join(others[:4])
             dropped = quoted(list(labels.source))
@@ -164,16 +167,16 @@ def _extra(table: Table, columns: Columns, labels: Labels) -> list[str]:
             theirs = columns.sample.value.rows[columns.ids.value[0]]
         both = theirs is not None and table.rows[labels.ids].isin(theirs).any()
         part = "table" if both else "train"
-        return [f"rows = {table.reader}", f"out.public.table({name}, rows[rows[{key}].isin({part}[{key}])])"]
+        return [f"rows = {table.reader}", table.writer(f"rows[rows[{key}].isin({part}[{key}])]")]
     return [f"out.public.copy({name}, {source(table.archive)}.file({name}))"]
 
 
-def _copies(each: FileSet) -> list[str]:
+def _copies(each: FileSet, labels: Labels) -> list[str]:
     raw, column = source(each.archive), quoted(each.column)
     prefix = "" if not each.archive else f"{PurePosixPath(each.archive).name.partition('.')[0]}/"
     inside = each.pattern
     if "**" in inside:
-        return _scattered(each, prefix)
+        return _scattered(each, prefix, labels)
     if prefix and inside.startswith(prefix):
         prefix = ""
     to_train, to_test = prefix + inside, (prefix + inside).replace("train", "test")
@@ -184,31 +187,33 @@ def _copies(each: FileSet) -> list[str]:
             f"    for name in part[{column}].unique():",
             f"        out.public.copy_tree(folder.format(name), {raw}, {quoted(folder)}.format(name))",
         ]
+    once = ".unique()" if labels.table.rows[each.column].duplicated().any() else ""
     lines = []
     for part, to in (("train", to_train), ("test", to_test)):
         option = f", to={quoted(to)}" if to != inside else ""
-        lines.append(f"out.public.copies({raw}.each({quoted(inside)}, {part}[{column}]{option}))")
+        lines.append(f"out.public.copies({raw}.each({quoted(inside)}, {part}[{column}]{once}{option}))")
     return lines
 
 
-def _scattered(each: FileSet, prefix: str) -> list[str]:
+def _scattered(each: FileSet, prefix: str, labels: Labels) -> list[str]:
     """Lines for files in folders that no column names. Those of the test set get one folder: theirs may tell labels."""
     raw, column = source(each.archive), quoted(each.column)
+    once = ".drop_duplicates()" if labels.table.rows[each.column].duplicated().any() else ""
     top, end = each.pattern.partition("/**/")[::2]
     key = 'path.rpartition("/")[2]' + ("" if end == "{}" else f".removesuffix({quoted(end.removeprefix('{}'))})")
     to = f"{top.replace('train', 'test') if 'train' in top else 'test'}/{end}"
     there = f", to={quoted(prefix + '{}')}" if prefix else ""
     return [
         f"paths = {{{key}: path for path in {raw}.names({quoted(top)})}}",
-        f'out.public.copies({raw}.each("{{}}", train[{column}].map(paths){there}))',
-        f"old = test[{column}].map(paths)",
-        f'out.public.copies({raw}.each("{{}}", old, test[{column}], to={quoted(to.replace("{}", "{1}"))}))',
+        f'out.public.copies({raw}.each("{{}}", train[{column}]{once}.map(paths){there}))',
+        f"names = test[{column}]{once}",
+        f'out.public.copies({raw}.each("{{}}", names.map(paths), names, to={quoted(to.replace("{}", "{1}"))}))',
     ]
 
 
 def _folders(labels: Labels) -> list[str]:
     """Lines for files in folders named after classes."""
-    if not labels.table.expression:
+    if not labels.of_folders:
         return []
     raw, pattern = source(labels.table.archive), labels.table.name
     top = pattern.partition("/*")[0]

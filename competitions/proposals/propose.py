@@ -10,7 +10,7 @@ from competitions.proposals.columns import Columns, find_columns
 from competitions.proposals.findings import Finding
 from competitions.proposals.kinds import Kind, kind_of
 from competitions.proposals.layout import Layout
-from competitions.proposals.metrics import Metric, metric_of
+from competitions.proposals.metrics import DEPEND_ON_KIND, Metric, metric_of
 from competitions.proposals.pictures import FileSet, file_sets
 from competitions.proposals.split import Split, split_of
 
@@ -47,7 +47,11 @@ def propose(layout: Layout, about: About) -> Proposal:
     kind = kind_of(columns.labels.value, columns.targets)
     text = about.page("evaluation", "overview", "description")
     split, files = split_of(columns), file_sets(layout, columns.labels.value)
-    return Proposal(columns, kind, metric_of(kind.value, about.metric, text), _kept_whole(split, files, columns), files)
+    metric = metric_of(kind.value, about.metric, text)
+    doubt = kind if not kind.sure else columns.labels
+    if metric.sure and not doubt.sure and (len(columns.targets) > 1 or metric.value.cells in DEPEND_ON_KIND):
+        metric = Finding(metric.value, f"{metric.reason}; but {doubt.reason}", False)
+    return Proposal(columns, kind, metric, _kept_whole(split, files, columns), files)
 
 
 def _kept_whole(split: Finding[Split], files: Finding[list[FileSet]], columns: Columns) -> Finding[Split]:

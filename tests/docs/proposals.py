@@ -123,7 +123,7 @@ def main(only: list[str]) -> None:
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         prepared = PreparedCompetitions(Path(folder))
-        for name in only or registry.list():
+        for name in only or [name for name in registry.list() if registry.get(name).facts.source == "kaggle"]:
             with tempfile.TemporaryDirectory(dir=folder) as scratch:
                 rows.append(measured(prepared[name], Path(scratch)))
                 print(rows[-1].row, flush=True)
