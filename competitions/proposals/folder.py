@@ -192,7 +192,7 @@ def _submission(proposal: Proposal) -> Iterable[str]:
 
 def _description(about: About, proposal: Proposal, names: list[str]) -> str:
     metric, columns = proposal.metric.value, proposal.columns
-    scores = f"{metric.name.capitalize()}. {metric.direction.capitalize()} is better."
+    scores = f"{metric.name[0].upper()}{metric.name[1:]}. {metric.direction.capitalize()} is better."
     return _DESCRIPTION.format(
         licence=_LICENCE if about.pages else _NO_TEXT,
         title=about.title or about.id,

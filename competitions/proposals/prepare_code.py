@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import keyword
 from pathlib import PurePosixPath
 
 from competitions.proposals.columns import Columns, Labels
@@ -119,8 +120,13 @@ def _answers(columns: Columns, labels: Labels, proposal: Proposal) -> list[str]:
     lines.append(f"answers = {chosen}{columns.ids.mark()}")
     value = _constant(columns, proposal.kind.value)
     names = "names" if many or labels.form != "columns" else quoted(targets)
-    lines.append(f"sample = answers.assign(**dict.fromkeys({names}, {value}))")
+    same = f"**dict.fromkeys({names}, {value})"
+    lines.append(f"sample = answers.assign({f'{targets[0]}={value}' if _is_keyword(targets) else same})")
     return lines
+
+
+def _is_keyword(targets: list[str]) -> bool:
+    return len(targets) == 1 and targets[0].isidentifier() and not keyword.iskeyword(targets[0])
 
 
 def _constant(columns: Columns, kind: str) -> str:

@@ -9,18 +9,19 @@ from pathlib import Path
 import click
 
 import competitions
+from common.cleaning import clean
 from common.errors import UsageError, UserError
 from common.settings import get_settings
 from common.units import counted
 from competitions import registry
 from competitions.facts import ID_PATTERN
-from flows.commands.options import create_folder
+from flows.commands.options import RAW_DIR, StoreOptions, create_folder, takes
 
 TEMPLATE = Path(competitions.__file__).parent / "template"
 
 
 @click.command("new")
-@click.argument("competition_id", metavar="ID")
+@click.argument("competition_id", metavar="[ID]", required=False)
 @click.option(
     "--into",
     type=click.Path(file_okay=False, path_type=Path),
@@ -33,12 +34,34 @@ TEMPLATE = Path(competitions.__file__).parent / "template"
     type=click.Path(file_okay=False, path_type=Path),
     help="Make it of this folder in the format of the published benchmark (config.yaml, prepare.py, grade.py).",
 )
-def command(competition_id: str, into: Path, published: Path | None) -> None:
+@click.option(
+    "--from-kaggle",
+    "slug",
+    metavar="SLUG",
+    help="Make it of Kaggle's competition SLUG (the last part of its address), and of its data. ID is SLUG by default.",
+)
+@RAW_DIR.named("raw_dir")
+@click.option("--yes", is_flag=True, help="With --from-kaggle: download without asking.")
+@takes(storage=StoreOptions)
+def command(
+    competition_id: str | None,
+    into: Path,
+    published: Path | None,
+    slug: str | None,
+    raw_dir: Path | None,
+    yes: bool,
+    storage: StoreOptions,
+) -> None:
     """Create a competition of your own: a folder ID with a small working competition for you to change.
 
-    With --from-published, it is made of a folder in the published format. What cannot be done by rule is marked with
-    CHECK, which `mlebench check` refuses.
+    With --from-published, it is made of a folder in the published format; with --from-kaggle, of what Kaggle says about
+    a competition and of its data, after it has shown what would be downloaded. What cannot be done by rule is marked
+    with CHECK, which `mlebench check` refuses.
     """
+    if slug and published:
+        raise UsageError("give one of --from-kaggle and --from-published")
+    if (slug and competition_id not in (None, slug)) or not (competition_id := slug or competition_id):
+        raise UsageError("give an ID; with --from-kaggle it is the SLUG, because downloads have that name")
     if not re.fullmatch(ID_PATTERN, competition_id):
         raise UsageError(f"{competition_id!r} is not an id: use letters, digits and dashes, as in my-competition")
     folder = into.expanduser().resolve() / competition_id
@@ -57,6 +80,9 @@ def command(competition_id: str, into: Path, published: Path | None) -> None:
         _show_variable(folder)
         click.echo(f"Then: mlebench check {competition_id} --raw-dir DIR")
         return
+    if slug:
+        _from_kaggle(slug, folder, raw_dir, storage, yes)
+        return
     create_folder(TEMPLATE, folder, ["__pycache__"])
     title = competition_id.replace("-", " ").capitalize()
     for name in ("competition.yaml", "description.md"):
@@ -69,6 +95,27 @@ def command(competition_id: str, into: Path, published: Path | None) -> None:
     click.echo(f"  mlebench run -c {competition_id} --agent baseline")
     click.echo("Then change bundle.py (or take a download with --raw-dir), prepare.py, grade.py, description.md and")
     click.echo("competition.yaml, and check again.")
+
+
+def _from_kaggle(slug: str, folder: Path, raw_dir: Path | None, storage: StoreOptions, yes: bool) -> None:
+    """Write the folder, and show what is proposed, why, and what is to be decided."""
+    from flows.commands import from_kaggle
+    from grading.competition_checks.checks import marked_places
+
+    proposed = from_kaggle.convert(slug, folder, raw_dir or get_settings().raw_dir, storage.open(new=True), yes)
+    if proposed is None:
+        return
+    for what, value, sure, reason in proposed.proposal.lines():
+        click.echo(clean(f"  {what}: {value}  ({'' if sure else 'not sure: '}{reason})"))
+    marked = marked_places(folder)
+    click.echo(f"Created {folder}. {counted(len(marked), 'place')} marked with CHECK, for you to decide:")
+    for place in marked:
+        click.echo(clean(f"  {place}"))
+    if proposed.problem:
+        click.echo(clean(f"prepare.py does not run on the download yet: {proposed.problem}"))
+    _show_variable(folder)
+    directory = f" --raw-dir {raw_dir}" if raw_dir else ""
+    click.echo(f"Then: mlebench check {slug}{directory}")
 
 
 def _show_variable(folder: Path) -> None:

@@ -25,11 +25,11 @@ _MARK = re.compile(r"(?:#|<!--) CHECK: ")
 def facts(subject: Subject) -> list[str]:
     """Files with a role exist. The description has its sections and names every public top-level file.
 
-    No place is left that `mlebench new --from-published` has marked.
+    No place is left that `mlebench new` has marked.
     """
     roles = ("answers", "sample_submission", "gold_submission")
     problems = [f"{role} {path.name} was not prepared" for role in roles if not (path := subject.path(role)).is_file()]
-    problems += _marked_places(subject.competition.folder)
+    problems += marked_places(subject.competition.folder)
     if subject.competition.published_format:
         return problems
     text = subject.competition.describe(subject.edition)
@@ -158,7 +158,8 @@ def validity(subject: Subject) -> list[str]:
     return subject.hostile_outcomes.validity
 
 
-def _marked_places(folder: Path) -> list[str]:
+def marked_places(folder: Path) -> list[str]:
+    """The places in a competition's folder that are marked with CHECK: file, line, and what is to be decided."""
     return [
         f"{path.relative_to(folder)}, line {number}: {line.partition('CHECK: ')[2].removesuffix(' -->')}"
         for path in sorted(folder.rglob("*"))

@@ -63,6 +63,8 @@ class KaggleServer:
         self.refused: dict[str, str] = {}  # id -> message of its 403
         self.teams: dict[str, list[dict[str, Any]]] = {}
         self.pages: dict[str, list[dict[str, Any]]] = {}
+        self.about: dict[str, dict[str, Any]] = {}  # id -> fields of Kaggle's answer
+        self.files: dict[str, list[dict[str, Any]]] = {}
         self.kernels: dict[str, list[dict[str, Any]]] = {}
         self.sources: dict[str, str] = {}  # kernel ref, or for an older version ref@version -> source
         self.versions: dict[str, int] = {}  # kernel ref -> newest version; by default 3
@@ -181,6 +183,17 @@ class _Api(_Handler):
         teams, start = self.owner.teams.get(name, []), int(body.get("pageToken") or 0)
         end = start + min(body["pageSize"], 50)
         self.reply_json({"submissions": teams[start:end], "nextPageToken": str(end) if end < len(teams) else ""})
+
+    def GetCompetition(self, name: str, _body: dict[str, Any]) -> None:
+        if name not in self.owner.about:
+            self.error(404, "Competition not found")
+        else:
+            self.reply_json(self.owner.about[name])
+
+    def ListDataFiles(self, name: str, body: dict[str, Any]) -> None:
+        files, start = self.owner.files.get(name, []), int(body.get("pageToken") or 0)
+        end = start + min(body["pageSize"], 2)
+        self.reply_json({"files": files[start:end], "nextPageToken": str(end) if end < len(files) else ""})
 
     def ListCompetitionPages(self, name: str, _body: dict[str, Any]) -> None:
         self.reply_json({"pages": self.owner.pages.get(name, [])})

@@ -14,6 +14,7 @@ response.
     source       the download source: into a folder (partial files are resumed) or directly into an object store
     access       whether this account may download a competition, without downloading it
     leaderboard  teams and scores, stored as a table
+    about        facts, files, pages and leaderboard, for a new competition
     kernels, notebook, pages
 """
 

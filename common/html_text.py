@@ -1,0 +1,75 @@
+"""HTML as Markdown, as far as pages of text need it."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+
+_TAG = re.compile(r"</?(?:p|div|br|h[1-6]|ul|ol|li|table|tr|td|a|b|strong|em|i|code|pre|span|img|sub|sup)\b[^>]*>", re.I)
+_BLOCKS = {"p", "div", "section", "article", "ul", "ol", "table", "tr", "blockquote", "pre"}
+_AROUND = {"b": "**", "strong": "**", "em": "*", "i": "*", "code": "`", "sub": "_", "sup": "^"}
+_NO_TEXT = {"script", "style", "head"}
+
+
+def markdown_of(text: str) -> str:
+    r"""A page as Markdown. What is Markdown already keeps its lines; tags in it are replaced.
+
+    Links keep their text alone, pictures their description; scripts, styles and comments are dropped.
+
+    >>> markdown_of("<h2>Goal</h2><p>Predict <b>y</b>.</p><ul><li>a</li><li>b</li></ul>")
+    '## Goal\n\nPredict **y**.\n\n- a\n- b'
+    >>> markdown_of("# Goal\n\nIf x < y, stop.")
+    '# Goal\n\nIf x < y, stop.'
+    """
+    if not _TAG.search(text):
+        return text.strip()
+    parser = _Parser(keeps_lines=not re.match(r"\s*<", text))
+    parser.feed(text)
+    parser.close()
+    lines = [line.rstrip() for line in "".join(parser.parts).splitlines()]
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
+
+
+class _Parser(HTMLParser):
+    def __init__(self, keeps_lines: bool) -> None:
+        super().__init__()
+        self.keeps_lines = keeps_lines
+        self.parts: list[str] = []
+        self.silent = self.exact = 0
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        if tag in _NO_TEXT:
+            self.silent += 1
+        elif re.fullmatch("h[1-6]", tag):
+            self.parts.append(f"\n\n{'#' * int(tag[1])} ")
+        elif tag == "li":
+            self.parts.append("\n- ")
+        elif tag in ("td", "th"):
+            self.parts.append(" | ")
+        elif tag == "br":
+            self.parts.append("\n")
+        elif tag == "img":
+            self.parts.append(dict(attributes).get("alt") or "")
+        elif tag in _BLOCKS:
+            self.parts.append("\n" if tag == "tr" else "\n\n")
+            self._fence(tag, 1)
+        elif tag in _AROUND and not self.exact:
+            self.parts.append(_AROUND[tag])
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in _NO_TEXT:
+            self.silent = max(0, self.silent - 1)
+        elif tag in _BLOCKS or re.fullmatch("h[1-6]", tag):
+            self._fence(tag, -1)
+            self.parts.append("" if tag == "tr" else "\n\n")
+        elif tag in _AROUND and not self.exact:
+            self.parts.append(_AROUND[tag] if tag not in ("sub", "sup") else "")
+
+    def _fence(self, tag: str, step: int) -> None:
+        if tag == "pre":
+            self.exact = max(0, self.exact + step)
+            self.parts.append("\n```\n")
+
+    def handle_data(self, data: str) -> None:
+        if not self.silent:
+            self.parts.append(data if self.exact or self.keeps_lines else re.sub(r"\s+", " ", data))

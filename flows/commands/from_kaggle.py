@@ -1,0 +1,133 @@
+"""Make a competition's folder of what Kaggle says about it and of its data."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from common.cleaning import clean
+from common.errors import UsageError, UserError
+from common.units import counted, data_size
+
+if TYPE_CHECKING:
+    from competitions.competition import Competition
+    from competitions.preparing.download import Download
+    from competitions.proposals.about import About
+    from competitions.proposals.propose import Proposal
+    from storage.store import Store
+
+_SHOWN_FILES = 8
+
+
+@dataclass(frozen=True)
+class Proposed:
+    """What was proposed; `problem` says why prepare.py does not run on the download."""
+
+    proposal: Proposal
+    problem: str | None
+
+
+def convert(slug: str, folder: Path, raw_dir: Path | None, store: Store, yes: bool) -> Proposed | None:
+    """Write `folder` for Kaggle's competition `slug`; None if the person does not want the download.
+
+    Args:
+        slug: Kaggle's name of the competition.
+        folder: the folder to write.
+        raw_dir: a directory with the download, which is then not downloaded.
+        store: where downloads are kept.
+        yes: download without asking.
+
+    Raises:
+        UserError: there is no such competition, it cannot be used, or its download cannot be read.
+    """
+    from competitions.preparing.download import Download
+    from competitions.proposals.folder import write_folder
+    from competitions.proposals.layout import read_layout
+    from competitions.proposals.propose import propose
+
+    about = _about(slug, optional=raw_dir is not None)
+    for line in _lines(about):
+        click.echo(line)
+    path = _download(about, raw_dir, store, yes)
+    if path is None:
+        return None
+    raw: Download = Download.open(path)
+    layout = read_layout(raw)
+    proposal = propose(layout, about)
+    try:
+        problem = write_folder(folder, about, proposal, layout, raw)
+    except OSError as error:
+        raise UserError(f"{folder} cannot be created: {error.strerror}; choose another directory with --into") from error
+    return Proposed(proposal, problem)
+
+
+def _about(slug: str, optional: bool) -> About:
+    """What Kaggle says; nothing if the download is there, and Kaggle cannot be asked."""
+    from competitions.proposals.about import About
+    from storage.sources.kaggle.about import fetch_about
+    from storage.sources.kaggle.errors import NoCredentials, Unreachable
+
+    try:
+        return fetch_about(slug)
+    except (NoCredentials, Unreachable) as error:
+        if not optional:
+            raise
+        return About(slug, notes=(f"Kaggle was not asked, so title, pages and leaderboard are missing: {error}",))
+
+
+def _lines(about: About) -> list[str]:
+    """The plan: what it is, and how much would be downloaded."""
+    lines = [f"{about.title or about.id}{f' ({about.category})' if about.category else ''}"]
+    if about.ended or about.teams:
+        lines.append(f"  ended {about.ended or 'not yet'}, {counted(about.teams, 'team')}, reward {about.reward or 'none'}")
+    if about.metric:
+        lines.append(f"  metric: {about.metric}")
+    if about.files:
+        lines.append(f"  download: {counted(len(about.files), 'file')}, {data_size(about.size)}")
+        largest = sorted(about.files, key=lambda file: -file[1])[:_SHOWN_FILES]
+        lines += [f"    {data_size(size):>10}  {name}" for name, size in largest]
+    return [clean(line) for line in lines] + [clean(f"  note: {note}") for note in about.notes]
+
+
+def _download(about: About, raw_dir: Path | None, store: Store, yes: bool) -> str | None:
+    """The path or URL of the download, None if it is not wanted."""
+    from storage.sources.acquire import acquire, has_archive, recorded
+    from storage.sources.kaggle import Kaggle
+    from storage.sources.local import Local
+
+    competition = _stub(about.id)
+    if raw_dir is not None:
+        return str(Local(raw_dir).fetch(competition, raw_dir))
+    source = Kaggle()
+    record = recorded(store, competition, source)
+    if record is None or not has_archive(store, competition, record):
+        if not yes and not sys.stdin.isatty():
+            raise UsageError(f"give --yes to download {data_size(about.size)} without being asked, or --raw-dir")
+        if not yes and not click.confirm(f"Download {data_size(about.size)} to {store.root}?", err=True):
+            click.echo("nothing downloaded", err=True)
+            return None
+    acquire(store, competition, source, verify=False)
+    return str(store.raw(about.id))
+
+
+def _stub(slug: str) -> Competition:
+    """A competition of which only the id is known: enough to find its download."""
+    from competitions.competition import Competition
+    from competitions.facts import CompetitionFacts, Files, Leaderboard, Metric
+
+    answers = "private/test.csv"
+    facts = CompetitionFacts(
+        id=slug,
+        name=slug,
+        category="unknown",
+        complexity="unknown",
+        metric=Metric(name="unknown", direction="higher"),
+        holdout="unknown",
+        leaderboard=Leaderboard(teams=1, gold=0, silver=0, bronze=0, median=0),
+        files=Files(answers=answers, sample_submission="public/sample_submission.csv", gold_submission=answers),
+    )
+    return Competition(folder=Path(slug), facts=facts)
