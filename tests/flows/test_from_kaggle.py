@@ -1,0 +1,135 @@
+"""`mlebench new --from-kaggle`, from a slug on a local Kaggle server to a graded run."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from common.settings import get_settings
+from flows.cli import main
+from tests.kaggle_server import KaggleServer
+
+ID = "planted-passengers"
+EVALUATION = """<h2>Evaluation</h2><p>Submissions are evaluated on <b>classification accuracy</b>, the percentage of
+predicted labels that are correct.</p><script>track()</script>"""
+
+
+@pytest.fixture
+def planted(kaggle: KaggleServer, packs: Path) -> KaggleServer:
+    """A competition that is in no catalog."""
+    kaggle.archives[ID] = (packs / "spaceship-titanic" / "raw.zip").read_bytes()
+    kaggle.about[ID] = {
+        "title": "Planted Passengers",
+        "category": "Playground",
+        "reward": "Swag",
+        "deadline": "2023-04-30T23:59:00Z",
+        "teamCount": 3,
+        "evaluationMetric": "Categorization Accuracy",
+    }
+    kaggle.files[ID] = [{"name": name, "totalBytes": 1000} for name in ("sample_submission.csv", "test.csv", "train.csv")]
+    kaggle.teams[ID] = [{"teamId": n, "teamName": f"t{n}", "score": score} for n, score in enumerate(["0.9", "0.8", "0.4"])]
+    kaggle.pages[ID] = [
+        {"name": "Description", "content": "<p>Find who was <i>transported</i>.</p>"},
+        {"name": "Evaluation", "content": EVALUATION},
+        {"name": "data-description", "content": "- `train.csv`: the passengers"},
+        {"name": "rules", "content": "Do not share."},
+    ]
+    return kaggle
+
+
+def text_of(folder: Path) -> str:
+    return "\n".join(path.read_text() for path in sorted(folder.iterdir()) if path.is_file())
+
+
+def test_from_a_slug_to_a_graded_submission(
+    planted: KaggleServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store, own = tmp_path / "store", tmp_path / "own"
+    new = ["new", "--from-kaggle", ID, "--into", str(own), "--store", str(store)]
+    assert main(new) == 2, "nobody can be asked"
+    shown = capsys.readouterr()
+    assert "download: 3 files, 3.0 kB" in shown.out
+    assert "give --yes to download" in shown.err
+    assert not planted.asked("storage"), "nothing is downloaded before the plan is accepted"
+
+    assert main([*new, "--yes"]) == 0
+    shown = capsys.readouterr()
+    assert "metric: accuracy  (the evaluation page says 'categorization')" in shown.out
+    folder = own / ID
+    text = text_of(folder)
+    assert "ended: 2023-04" in text
+    assert "gold: 0.9" in text
+    assert "Find who was *transported*." in text
+    assert "track()" not in text, "scripts are no text"
+    assert "Do not share" not in text
+    assert "accuracy(" in (folder / "grade.py").read_text()
+    marks = [line for line in text.splitlines() if "CHECK: " in line]
+    assert len(marks) == 1, "the person has to read the texts"
+
+    monkeypatch.setenv("MLEBENCH_COMPETITIONS", str(own))
+    get_settings.cache_clear()
+    check = ["check", ID, "--raw", str(store / "raw" / ID / f"{ID}.zip")]
+    assert main(check) == 1
+    assert "description.md, line 1: the texts are those of Kaggle" in capsys.readouterr().out
+    description = folder / "description.md"
+    description.write_text(description.read_text().partition("\n")[2])
+    assert main(check) == 0, capsys.readouterr()
+
+    assert main(["prepare", "-c", ID, "--store", str(store)]) == 0
+    prepared = next(store.glob(f"prepared/**/{ID}/**/private/test.csv"))
+    with prepared.open(newline="") as file:
+        assert next(csv.reader(file)) == ["PassengerId", "Transported"]
+    capsys.readouterr()
+    assert main(["grade-sample", str(prepared), ID, "--store", str(store)]) == 0
+    assert json.loads(capsys.readouterr().out)["score"] == 1.0
+
+
+def test_without_kaggle_a_local_download_is_enough(
+    packs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("KAGGLE_API_TOKEN", "KAGGLE_USERNAME", "KAGGLE_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("KAGGLE_CONFIG_DIR", str(tmp_path))
+    (tmp_path / f"{ID}.zip").write_bytes((packs / "dog-breed-identification" / "raw.zip").read_bytes())
+    own = tmp_path / "own"
+    assert main(["new", "--from-kaggle", ID, "--raw-dir", str(tmp_path), "--into", str(own)]) == 0
+    shown = capsys.readouterr().out
+    assert "Kaggle was not asked" in shown
+    assert "the cells of breed are the names of the submitted columns" in shown
+    assert "  competition.yaml, line 12: Kaggle's leaderboard is not known" in shown
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"files": []}, "it has no data to download, as simulations, hackathons and private competitions"),
+        ({"about": None}, "Kaggle has nothing of that name"),
+    ],
+)
+def test_what_cannot_be_used_is_refused_before_a_download(
+    planted: KaggleServer, tmp_path: Path, capsys: pytest.CaptureFixture[str], change: dict[str, object], message: str
+) -> None:
+    if "files" in change:
+        planted.files[ID] = []
+    else:
+        del planted.about[ID]
+    assert main(["new", "--from-kaggle", ID, "--into", str(tmp_path), "--store", str(tmp_path / "s"), "--yes"]) == 1
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / ID).exists()
+
+
+def test_a_running_code_competition_is_named_as_such(
+    planted: KaggleServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    planted.about[ID] |= {"isKernelsSubmissionsOnly": True, "evaluationMetric": ""}
+    planted.teams[ID] = []
+    assert main(["new", "--from-kaggle", ID, "--into", str(tmp_path), "--store", str(tmp_path / "s"), "--yes"]) == 0
+    shown = capsys.readouterr().out
+    assert "note: it is a code competition" in shown
+    assert "note: Kaggle names no metric" in shown
+    assert "note: no leaderboard: " in shown
+    assert "metric: accuracy  (the evaluation page says 'accuracy')" in shown, "the page names it"
