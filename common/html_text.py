@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from html.parser import HTMLParser
 
-_TAG = re.compile(r"</?(?:p|div|br|h[1-6]|ul|ol|li|table|tr|td|a|b|strong|em|i|code|pre|span|img|sub|sup)\b[^>]*>", re.I)
+_TAG = re.compile(
+    r"</?(?:p|div|br|h[1-6]|ul|ol|li|table|tr|td|a|b|strong|em|i|code|pre|span|img|sub|sup)\b[^>]*>", re.I
+)
 _BLOCKS = {"p", "div", "section", "article", "ul", "ol", "table", "tr", "blockquote", "pre"}
 _AROUND = {"b": "**", "strong": "**", "em": "*", "i": "*", "code": "`", "sub": "_", "sup": "^"}
 _NO_TEXT = {"script", "style", "head"}

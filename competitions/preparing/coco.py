@@ -11,13 +11,16 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from random import Random
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from competitions.editions import Edition
 from competitions.errors import DownloadError
 from competitions.preparing.declaration import Preparation
 from competitions.preparing.download import Download, Member, named_tuples
 from competitions.preparing.holdout import hold_out, secret_random
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 JSON: dict[str, Any] = {"indent": 4, "sort_keys": True}
 """Options of ``json.dumps`` with which these competitions write their documents."""

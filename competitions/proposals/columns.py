@@ -117,7 +117,9 @@ def _labels(
                 continue
             value = replace(found.value, of_folders=table is folders)
             if table.count < _MIN_ROWS:
-                return Finding(value, f"{table.name} has {table.count} rows only: is it the table of the labels?", False)
+                return Finding(
+                    value, f"{table.name} has {table.count} rows only: is it the table of the labels?", False
+                )
             return Finding(value, found.reason, found.sure)
     wanted = ", ".join([*ids, *targets][:5])
     return Finding(None, f"no table has the answers in columns {wanted}: read or make the table of the labels", False)
@@ -134,7 +136,9 @@ def _folders(layout: Layout, ids: tuple[str, ...], targets: tuple[str, ...]) -> 
     if len(targets) != 1:
         return None
     for archive, names in layout.files.items():
-        paths = [path for name in names if _TRAIN.search((path := PurePosixPath(name)).parts[0]) and len(path.parts) > 2]
+        paths = [
+            path for name in names if _TRAIN.search((path := PurePosixPath(name)).parts[0]) and len(path.parts) > 2
+        ]
         by_top = Counter((path.parent.parent, path.suffix) for path in paths)
         (top, suffix), count = max(by_top.items(), key=lambda item: item[1], default=((None, ""), 0))
         rows = [(path.name, path.parent.name) for path in paths if (path.parent.parent, path.suffix) == (top, suffix)]

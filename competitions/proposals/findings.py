@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from common.cleaning import visible
+
 T = TypeVar("T")
 
 
@@ -22,4 +24,14 @@ class Finding(Generic[T]):
         >>> Finding(0.1, "10 %", True).mark(), Finding(None, "no table", False).mark()
         ('', '  # CHECK: no table')
         """
-        return "" if self.sure else f"  # CHECK: {self.reason}"
+        return "" if self.sure else mark(self.reason)
+
+
+def mark(reason: str) -> str:
+    r"""The comment behind a line that a person has to look at. Names of columns and files in it cannot end the line.
+
+        >>> mark("no column
+    import os")
+        '  # CHECK: no column import os'
+    """
+    return f"  # CHECK: {' '.join(visible(reason).split())}"

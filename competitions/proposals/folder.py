@@ -38,9 +38,9 @@ category: '{category}'{category_mark}
 complexity: unknown
 {ended}source: kaggle
 {size}metric:
-  name: '{metric}'
+  name: {metric}
   direction: {direction}{direction_mark}
-holdout: '{holdout}'
+holdout: {holdout}
 leaderboard:
 {leaderboard}
 files:
@@ -133,10 +133,10 @@ def _facts(about: About, proposal: Proposal, layout: Layout) -> str:
         category_mark="" if sure else f"  # CHECK: choose one of {choices}",
         ended=f"ended: {about.ended}\n" if about.ended else "",
         size=f"size_bytes: {about.size}\n" if about.size else "",
-        metric=metric.name,
+        metric=quoted(metric.name),
         direction=direction,
         direction_mark=wrong,
-        holdout=proposal.split.value.words.replace("'", "''"),
+        holdout=quoted(proposal.split.value.words),
         leaderboard=_leaderboard(about, direction),
         answers=ANSWERS,
         sample=SAMPLE,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from competitions.proposals.findings import mark
 from competitions.proposals.layout import quoted
 from competitions.proposals.metrics import Metric
 from competitions.proposals.propose import Proposal
@@ -28,7 +29,9 @@ def grade_code(proposal: Proposal) -> str:
     few = 0 < len(targets) <= _MANY
     body = _body(metric, targets, proposal.kind.value, _grades(proposal))
     if metric.cells == "classes" and len(targets) == 1 and _has_empty(proposal):
-        filled = f"submission, answers = (table.fillna({{{quoted(targets[0])}: \"\"}}) for table in (submission, answers))"
+        filled = (
+            f'submission, answers = (table.fillna({{{quoted(targets[0])}: ""}}) for table in (submission, answers))'
+        )
         body = replace(body, lines=(filled, *body.lines))
     imports = ["import pandas as pd", "", "from competitions.editions import Edition"]
     if "np." in "".join(body.lines):
@@ -45,14 +48,13 @@ def grade_code(proposal: Proposal) -> str:
         function = "log_loss_terms" if "log_loss_terms(" in "".join(body.lines) else function
         imports.append(f"from competitions.scoring.metrics.{metric.module} import {function}")
     on = quoted(ids[0]) if ids else '"id"'
-    on_mark = "" if columns.ids.sure else f"  # CHECK: {columns.ids.reason}"
+    on_mark = columns.ids.mark()
     names = quoted(list(targets)) if few else "names"
     lines = [] if few else [f"    names = [name for name in answers.columns if name != {on}]"]
     lines += [f"    submission, answers = align(submission, answers, on={on}, columns={names}){on_mark}"]
     *before, last = body.lines
     reason = body.mark or ("" if proposal.metric.sure else proposal.metric.reason)
-    mark = f"  # CHECK: {reason}" if reason else ""
-    lines += [f"    {line}" for line in before] + [f"    {last}{mark}"]
+    lines += [f"    {line}" for line in before] + [f"    {last}{mark(reason) if reason else ''}"]
     definition = "def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:"
     return "\n".join([*imports, "", "", definition, *lines, ""])
 
@@ -119,12 +121,10 @@ def _body(metric: Metric, targets: Sequence[str], kind: str, grades: tuple[int, 
             )
         )
     # Cells such as 7 are read as numbers if all are, and as 7.0 beside an empty cell.
-    cells = f"(table.convert_dtypes().astype({{{one}: \"string\"}}) for table in (answers, submission))"
+    cells = f'(table.convert_dtypes().astype({{{one}: "string"}}) for table in (answers, submission))'
     texts = (f"tables = {cells}", f'true, predicted = (strings(table, {one}, missing="") for table in tables)')
     if metric.cells == "ranked lists":
-        return _Body(
-            (*texts, f"return {function}(split_items(true), split_items(predicted){options})"), ("strings",)
-        )
+        return _Body((*texts, f"return {function}(split_items(true), split_items(predicted){options})"), ("strings",))
     if metric.cells == "sets":
         return _Body((*texts, f"return {function}(true, predicted)"), ("strings",))
     plain = "true.to_pylist(), predicted.to_pylist()"

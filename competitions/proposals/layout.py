@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
+from common import plain_json
 from competitions.errors import DownloadError
 from competitions.preparing.archives.names import ARCHIVE_SUFFIXES
 from competitions.preparing.coco import labelled_images
@@ -66,9 +67,9 @@ class Table:
         """The line that makes `part` of it public under its own name, or another one."""
         name = name or self.name
         if self.expression == _RECORDS:
-            return f"out.public.json({quoted(name)}, {part}.to_dict(\"records\"))"
+            return f'out.public.json({quoted(name)}, {part}.to_dict("records"))'
         if self.expression == _LINES:
-            return f"out.public.text({quoted(name)}, {part}.to_json(orient=\"records\", lines=True))"
+            return f'out.public.text({quoted(name)}, {part}.to_json(orient="records", lines=True))'
         if self.expression == _IMAGES:
             name = str(PurePosixPath(name).with_suffix(".csv"))
         return f"out.public.table({quoted(name)}, {part})"
@@ -93,14 +94,12 @@ def source(archive: str) -> str:
 
 
 def quoted(value: str | list[str]) -> str:
-    """A Python literal with double quotes.
+    """A literal of Python, and of YAML, with double quotes, on one line.
 
-    >>> print(quoted('a "b"'))
-    "a \\"b\\""
+    >>> quoted("a"), quoted(["b", "c"])
+    ('"a"', '["b", "c"]')
     """
-    import json
-
-    return json.dumps(value, ensure_ascii=False)
+    return plain_json.dumps(value, ensure_ascii=False)
 
 
 def read_layout(raw: Download) -> Layout:
@@ -136,7 +135,9 @@ def _prefixed(layout: Layout, archive: str) -> Layout:
 
 
 def _read(raw: Download, archive: str, names: list[str], tables: list[Table], files: dict[str, list[str]]) -> None:
-    folders = Counter(str(PurePosixPath(name).parent) for name in names if PurePosixPath(name).suffix.lower() in _READERS)
+    folders = Counter(
+        str(PurePosixPath(name).parent) for name in names if PurePosixPath(name).suffix.lower() in _READERS
+    )
     for name in names:
         path = PurePosixPath(name)
         few = folders[str(path.parent)] <= _MOST_TABLES.get(len(path.parts) - 1, 1)
@@ -151,7 +152,7 @@ def _table(raw: Download, archive: str, name: str) -> Table | None:
     if name.lower().endswith((".json", ".jsonl")):
         return _of_json(raw, archive, name)
     try:
-        rows = raw.read_csv(name, nrows=_MOST_ROWS, **({"sep": "\t"} if name.lower().endswith(".tsv") else {}))
+        rows = raw.read_csv(name, nrows=_MOST_ROWS, sep="\t" if name.lower().endswith(".tsv") else ",")
     except ValueError:  # pandas' errors: text in another encoding, lines of unequal length
         return None
     count = len(rows)

@@ -97,7 +97,12 @@ def _sets(archive: str, names: list[str], labels: Labels) -> list[FileSet]:
 
 def _same(pattern: str, other: str) -> bool:
     """Whether both name the same files, as `a/{}` does with a column of names and `a/{}.jpg` with one of stems."""
-    return pattern.partition("{}")[0] == other.partition("{}")[0] and pattern != other and pattern in (
-        other.partition(".")[0],
-        f"{other}/",
+    return (
+        pattern.partition("{}")[0] == other.partition("{}")[0]
+        and pattern != other
+        and pattern
+        in (
+            other.partition(".")[0],
+            f"{other}/",
+        )
     ) or pattern == other

@@ -6,7 +6,7 @@ import keyword
 from pathlib import PurePosixPath
 
 from competitions.proposals.columns import Columns, Labels
-from competitions.proposals.findings import Finding
+from competitions.proposals.findings import Finding, mark
 from competitions.proposals.layout import Layout, Table, quoted, source
 from competitions.proposals.pictures import FileSet
 from competitions.proposals.propose import Proposal
@@ -57,7 +57,7 @@ def _without_labels(proposal: Proposal) -> str:
     ids, targets = list(proposal.columns.ids.value) or ["id"], list(proposal.columns.targets) or ["target"]
     values = "{" + ", ".join(f"{quoted(name)}: 0" for name in targets[:_MANY]) + "}"
     body = (
-        f"    table = raw.read_csv(\"train.csv\")  # CHECK: {reason}\n"
+        f'    table = raw.read_csv("train.csv"){mark(reason)}\n'
         "    train, test = hold_out(table, 0.1)\n"
         f"    answers = test[{quoted([*ids, *targets[:_MANY]])}]\n"
         "    out = Preparation()\n"
@@ -155,7 +155,7 @@ def _tables(columns: Columns, labels: Labels) -> list[str]:
             known = ", ".join(others[:4])
             dropped = quoted(list(labels.source))
             reason = f"Kaggle has no test table: are {known} known of test rows?"
-            lines.append(f'out.public.table("test.csv", test.drop(columns={dropped}))  # CHECK: {reason}')
+            lines.append(f'out.public.table("test.csv", test.drop(columns={dropped})){mark(reason)}')
     return [*lines, 'out.private.table("test.csv", answers)', f'out.public.table("{SAMPLE}", sample)']
 
 
@@ -234,5 +234,5 @@ def _folders(labels: Labels) -> list[str]:
 def _others(layout: Layout, proposal: Proposal) -> list[str]:
     """Lines for files that belong to no row."""
     if not proposal.files.sure:
-        return [f"# CHECK: {proposal.files.reason}; copy what agents need"]
+        return [mark(f"{proposal.files.reason}; copy what agents need").strip()]
     return []

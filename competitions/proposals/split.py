@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 PAPER_SHARE = 0.1
 _PLACEHOLDER_ROWS = 100  # test sets of code competitions have a few rows, and the others are hidden
 _MIN_EXPECTED = 5.0  # units that a random draw would have put in both parts
-_UNIT = re.compile(r"(?:^|_)(?:\w*_?id|group|cluster|play|location|site|session|seq)$|[a-z](?:Id|ID|UID)$", re.IGNORECASE)
+_UNIT = re.compile(
+    r"(?:^|_)(?:\w*_?id|group|cluster|play|location|site|session|seq)\Z|[a-z](?:Id|ID|UID)\Z", re.IGNORECASE
+)
 _PERSON = re.compile(r"patient|subject|speaker|author|customer|user|study|breath|play|location|molecule", re.IGNORECASE)
 _TIME = re.compile(r"date|time|timestamp|year|month", re.IGNORECASE)
 
@@ -62,7 +64,7 @@ def _share(columns: Columns) -> float:
     if sample is None or labels is None:
         return PAPER_SHARE
     theirs = sample.count / (sample.count + labels.table.count)
-    return round(theirs, 3) if _PLACEHOLDER_ROWS < sample.count and theirs < PAPER_SHARE else PAPER_SHARE
+    return round(theirs, 3) if sample.count > _PLACEHOLDER_ROWS and theirs < PAPER_SHARE else PAPER_SHARE
 
 
 def _by_time(train: pd.DataFrame, test: pd.DataFrame) -> str | None:

@@ -61,7 +61,9 @@ def convert(slug: str, folder: Path, raw_dir: Path | None, store: Store, yes: bo
     try:
         problem = write_folder(folder, about, proposal, layout, raw)
     except OSError as error:
-        raise UserError(f"{folder} cannot be created: {error.strerror}; choose another directory with --into") from error
+        raise UserError(
+            f"{folder} cannot be created: {error.strerror}; choose another directory with --into"
+        ) from error
     return Proposed(proposal, problem)
 
 
@@ -83,7 +85,9 @@ def _lines(about: About) -> list[str]:
     """The plan: what it is, and how much would be downloaded."""
     lines = [f"{about.title or about.id}{f' ({about.category})' if about.category else ''}"]
     if about.ended or about.teams:
-        lines.append(f"  ended {about.ended or 'not yet'}, {counted(about.teams, 'team')}, reward {about.reward or 'none'}")
+        lines.append(
+            f"  ended {about.ended or 'not yet'}, {counted(about.teams, 'team')}, reward {about.reward or 'none'}"
+        )
     if about.metric:
         lines.append(f"  metric: {about.metric}")
     if about.files:

@@ -115,7 +115,11 @@ def _works(own: Competition, raw: Path, scratch: Path) -> str:
         return f"{type(error).__name__}: {' '.join(str(error).split())[:120]}"
     if math.isnan(gold):
         return "gold scores NaN"
-    return "yes" if (sample >= gold if own.facts.lower_is_better else gold >= sample) or math.isnan(sample) else "gold is worse than sample"
+    return (
+        "yes"
+        if (sample >= gold if own.facts.lower_is_better else gold >= sample) or math.isnan(sample)
+        else "gold is worse than sample"
+    )
 
 
 def main(only: list[str]) -> None:
@@ -133,8 +137,12 @@ def main(only: list[str]) -> None:
         "give all recorded submissions the published scores": sum(_all(each.scores) for each in rows),
         "have no mark in grade.py": sum(not each.grade_marks for each in rows),
         "have no mark in prepare.py": sum(not each.prepare_marks for each in rows),
-        "have no mark in grade.py, but other scores": sum(not each.grade_marks and not _all(each.scores) for each in rows),
-        "have no mark in prepare.py, but do not work": sum(not each.prepare_marks and each.works != "yes" for each in rows),
+        "have no mark in grade.py, but other scores": sum(
+            not each.grade_marks and not _all(each.scores) for each in rows
+        ),
+        "have no mark in prepare.py, but do not work": sum(
+            not each.prepare_marks and each.works != "yes" for each in rows
+        ),
     }
     for what, count in counts.items():
         print(f"{count} of {len(rows)} {what}")

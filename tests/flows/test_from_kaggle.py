@@ -29,8 +29,12 @@ def planted(kaggle: KaggleServer, packs: Path) -> KaggleServer:
         "teamCount": 3,
         "evaluationMetric": "Categorization Accuracy",
     }
-    kaggle.files[ID] = [{"name": name, "totalBytes": 1000} for name in ("sample_submission.csv", "test.csv", "train.csv")]
-    kaggle.teams[ID] = [{"teamId": n, "teamName": f"t{n}", "score": score} for n, score in enumerate(["0.9", "0.8", "0.4"])]
+    kaggle.files[ID] = [
+        {"name": name, "totalBytes": 1000} for name in ("sample_submission.csv", "test.csv", "train.csv")
+    ]
+    kaggle.teams[ID] = [
+        {"teamId": n, "teamName": f"t{n}", "score": score} for n, score in enumerate(["0.9", "0.8", "0.4"])
+    ]
     kaggle.pages[ID] = [
         {"name": "Description", "content": "<p>Find who was <i>transported</i>.</p>"},
         {"name": "Evaluation", "content": EVALUATION},
