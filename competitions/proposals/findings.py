@@ -28,10 +28,9 @@ class Finding(Generic[T]):
 
 
 def mark(reason: str) -> str:
-    r"""The comment behind a line that a person has to look at. Names of columns and files in it cannot end the line.
+    """The comment behind a line that a person has to look at. Names of columns and files in it cannot end the line.
 
-        >>> mark("no column
-    import os")
-        '  # CHECK: no column import os'
+    >>> mark("no column" + chr(10) + "import os")
+    '  # CHECK: no column import os'
     """
     return f"  # CHECK: {' '.join(visible(reason).split())}"

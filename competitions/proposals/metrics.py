@@ -155,6 +155,8 @@ def metric_of(kind: str, name: str, text: str) -> Finding[Metric]:
         return Finding(metric, "say how many items of each list count", False)
     if (changed := _CHANGED.search(text)) and not metric.name.startswith(("quadratic weighted", "label-weighted")):
         return Finding(metric, f"the evaluation page says {changed[0]!r}: is it this function?", False)
+    if metric.cells in ("numbers", "probabilities") and kind in ("text", "masks", "boxes", "item lists"):
+        return Finding(metric, f"the evaluation page says {words!r}, which is of numbers, not {kind}", False)
     if kind not in _FITTING.get(metric.cells, (kind,)):
         return Finding(metric, f"the evaluation page says {words!r}, which is unusual for {kind}", False)
     return Finding(metric, f"the evaluation page says {words!r}", True)

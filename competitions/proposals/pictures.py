@@ -32,6 +32,8 @@ class FileSet:
     pattern: str
     column: str
     folder: bool = False
+    missing: int = 0
+    """How many of the first rows have no such file."""
 
 
 def file_sets(layout: Layout, labels: Labels | None) -> Finding[list[FileSet]]:
@@ -46,6 +48,9 @@ def file_sets(layout: Layout, labels: Labels | None) -> Finding[list[FileSet]]:
         sets = _sets(archive, names, labels)
         found += sets
         rest += sum(not any(_belongs(name, each) for each in sets) and not _is_test(name, archive) for name in names)
+    for each in found:
+        if each.missing:
+            return Finding(found, f"{each.missing} of the first rows have no file {each.pattern}", False)
     unknown = rest > max(20, sum(map(len, layout.files.values())) / 4)
     reason = f"{rest} files are not named after a column of {labels.table.name}" if unknown else "named after the rows"
     return Finding(found, reason, not unknown)
@@ -89,7 +94,7 @@ def _sets(archive: str, names: list[str], labels: Labels) -> list[FileSet]:
             for (pattern, folder), count in counts.items():
                 if count > _MOST * len(cells) and not any(_same(pattern, other) for other in found):
                     named = f"{{:0{width}}}" if width else "{}"
-                    found[pattern] = FileSet(archive, pattern.replace("{}", named), column, folder)
+                    found[pattern] = FileSet(archive, pattern.replace("{}", named), column, folder, len(cells) - count)
     plain = {pattern for pattern in found if "**" not in pattern}
     covered = {pattern.split("/")[0] for pattern in plain}
     return [each for pattern, each in sorted(found.items()) if pattern in plain or pattern.split("/")[0] not in covered]

@@ -118,7 +118,7 @@ def _answers(columns: Columns, labels: Labels, proposal: Proposal) -> list[str]:
     if renamed:
         chosen += ".rename(columns={" + ", ".join(f"{quoted(a)}: {quoted(b)}" for a, b in renamed.items()) + "})"
     lines.append(f"answers = {chosen}{columns.ids.mark()}")
-    value = _constant(columns, proposal.kind.value)
+    value = _constant(columns, labels, proposal.kind.value)
     names = "names" if many or labels.form != "columns" else quoted(targets)
     same = f"**dict.fromkeys({names}, {value})"
     lines.append(f"sample = answers.assign({f'{targets[0]}={value}' if _is_keyword(targets) else same})")
@@ -129,7 +129,7 @@ def _is_keyword(targets: list[str]) -> bool:
     return len(targets) == 1 and targets[0].isidentifier() and not keyword.iskeyword(targets[0])
 
 
-def _constant(columns: Columns, kind: str) -> str:
+def _constant(columns: Columns, labels: Labels, kind: str) -> str:
     """What the sample submission predicts everywhere: what Kaggle's has most often."""
     sample = columns.sample.value
     if kind == "class probabilities":
@@ -137,6 +137,8 @@ def _constant(columns: Columns, kind: str) -> str:
     if sample is None or not len(sample.rows):
         return "0"
     cells = sample.rows[columns.targets[0]].dropna()
+    if cells.empty and labels.form == "columns":  # then the most frequent answer
+        cells = labels.table.rows[labels.source[0]].dropna()
     if cells.empty:
         return '""'
     value = cells.mode().iloc[0]
@@ -234,5 +236,5 @@ def _folders(labels: Labels) -> list[str]:
 def _others(layout: Layout, proposal: Proposal) -> list[str]:
     """Lines for files that belong to no row."""
     if not proposal.files.sure:
-        return [mark(f"{proposal.files.reason}; copy what agents need").strip()]
+        return [mark(f"{proposal.files.reason}; see that agents get the files they need").strip()]
     return []
