@@ -27,6 +27,7 @@ from tests.prepared import Prepared, PreparedCompetitions
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "new_competitions.md"
 BEGIN = "<!-- generated from the miniatures of tests by python -m tests.docs.proposals -->"
+_SHOWN = 100  # characters of an exception
 _SUBMISSIONS = ("perfect", "noisy", "sample", "shuffled", "reversed")
 
 
@@ -60,9 +61,10 @@ def measured(each: Prepared, scratch: Path) -> Measured:
     text = sections(each.competition.describe("v1"))["Evaluation"]
     raw = Download.open(str(each.raw))
     layout = read_layout(raw)
-    proposal = propose(layout, About(facts.id, facts.name, pages=(("evaluation", text),)))
+    about = About(facts.id, facts.name, pages=(("evaluation", text),))
+    proposal = propose(layout, about)
     folder = scratch / facts.id
-    problem = write_folder(folder, About(facts.id, facts.name, pages=(("evaluation", text),)), proposal, layout, raw)
+    write_folder(folder, about, proposal, layout, raw)
     with (each.path / facts.files.sample_submission).open(encoding="utf-8-sig", newline="") as file:
         header = next(csv.reader(file))
     marks = {part: (folder / f"{part}.py").read_text("utf-8").count("# CHECK: ") for part in ("grade", "prepare")}
@@ -75,7 +77,7 @@ def measured(each: Prepared, scratch: Path) -> Measured:
         _scores(own, each),
         marks["grade"],
         marks["prepare"],
-        problem or _works(own, each.raw, scratch),
+        _works(own, each.raw, scratch),
     )
 
 
@@ -84,7 +86,7 @@ def _scores(own: Competition, each: Prepared) -> str:
     try:
         answers = own.read_submission(each.path / each.competition.facts.files.gold_submission)
     except InvalidSubmission as error:
-        return str(error)
+        return _message(error)
     same, all_of_them = 0, 0
     for name in _SUBMISSIONS:
         if not (path := each.submission(name)).is_file():
@@ -102,6 +104,12 @@ def _scores(own: Competition, each: Prepared) -> str:
     return f"{same} of {all_of_them}"
 
 
+def _message(error: Exception) -> str:
+    """An exception in a cell of the table."""
+    text = " ".join(str(error).split())[:_SHOWN].replace("|", "/")
+    return f"{type(error).__name__}: `{text.replace('`', '')}`"
+
+
 def _works(own: Competition, raw: Path, scratch: Path) -> str:
     """Whether prepare.py and grade.py run: the gold submission scores better than the sample, or as well."""
     try:
@@ -112,7 +120,7 @@ def _works(own: Competition, raw: Path, scratch: Path) -> str:
             for path in (roles.gold_submission, roles.sample_submission)
         )
     except Exception as error:
-        return f"{type(error).__name__}: {' '.join(str(error).split())[:120]}"
+        return _message(error)
     if math.isnan(gold):
         return "gold scores NaN"
     return (
@@ -123,7 +131,7 @@ def _works(own: Competition, raw: Path, scratch: Path) -> str:
 
 
 def main(only: list[str]) -> None:
-    """Print the table; without names of competitions, write it."""
+    """Write the table, or print rows of it for the named competitions."""
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         prepared = PreparedCompetitions(Path(folder))
@@ -144,8 +152,13 @@ def main(only: list[str]) -> None:
             not each.prepare_marks and each.works != "yes" for each in rows
         ),
     }
-    for what, count in counts.items():
-        print(f"{count} of {len(rows)} {what}")
+    lines = [f"- {count} of {len(rows)} {what}" for what, count in counts.items()]
+    print("\n".join(lines))
+    if not only:
+        head = "| competition | kind | columns | scores | direction | marks in grade.py | marks in prepare.py | runs |"
+        table = [*lines, "", head, "|---|---|---|---|---|---|---|---|", *(each.row for each in rows), ""]
+        above = DOCUMENT.read_text("utf-8").partition(BEGIN)[0]
+        DOCUMENT.write_text(above + BEGIN + "\n\n" + "\n".join(table), "utf-8")
 
 
 def _all(scores: str) -> bool:
