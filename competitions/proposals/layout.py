@@ -182,6 +182,9 @@ def _of_json(raw: Download, archive: str, name: str) -> Table | None:
             rows, form = labelled_images(value), _IMAGES
         else:
             return None
+    nested = [column for column in rows if rows[column].map(lambda cell: isinstance(cell, (list, dict))).any()]
+    for column in nested:
+        rows[column] = rows[column].map(repr)  # texts can be compared
     return Table(name, archive, rows, len(rows), form)
 
 

@@ -82,7 +82,7 @@ def _sets(archive: str, names: list[str], labels: Labels) -> list[FileSet]:
         if column in labels.source or column not in labels.table.rows:
             continue
         cells = labels.table.rows[column].dropna()
-        if cells.empty or isinstance(cells.iloc[0], (list, dict)):  # of JSON
+        if cells.empty:
             continue
         cells = cells.drop_duplicates().head(_ROWS)
         whole = cells.dtype.kind in "iu"

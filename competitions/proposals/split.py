@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 PAPER_SHARE = 0.1
 _PLACEHOLDER_ROWS = 100  # test sets of code competitions have a few rows, and the others are hidden
+_MIN_FEATURES, _LONG_TEXT = 5, 40  # columns, or characters of a text, from which on equal rows are no chance
+_MOST_EQUAL = 0.01
 _MIN_EXPECTED = 5.0  # units that a random draw would have put in both parts
 _UNIT = re.compile(
     r"(?:^|_)(?:\w*_?id|group|cluster|play|location|site|session|seq)\Z|[a-z](?:Id|ID|UID)\Z", re.IGNORECASE
@@ -42,8 +44,8 @@ class Split:
         return f"random {self.share:.0%} of the {what}{unit}, seed 0"
 
 
-def split_of(columns: Columns) -> Finding[Split]:
-    """The split that is as Kaggle's, as far as the tables tell."""
+def split_of(columns: Columns, only_tables: bool) -> Finding[Split]:
+    """The split that is as Kaggle's, as far as the tables tell; with `only_tables` rows have no files besides."""
     labels = columns.labels.value
     if labels is None:
         return Finding(Split("rows", PAPER_SHARE), "there is no table to split", False)
@@ -55,7 +57,22 @@ def split_of(columns: Columns) -> Finding[Split]:
     if labels.ids in train and train[labels.ids].duplicated().any() and labels.ids == columns.ids.value[0]:
         reason = f"{labels.ids} has several rows in {labels.table.name}: say which row of each is the answer"
         return Finding(Split("units", share, labels.ids), reason, False)
-    return _units(columns, labels, train, test, share)
+    found = _units(columns, labels, train, test, share)
+    if only_tables and found.value.by == "rows" and (equal := _equal_rows(train, labels)):
+        reason = f"{equal:.0%} of the rows equal others but for {labels.ids} and the targets: keep them together?"
+        return Finding(found.value, reason, False)
+    return found
+
+
+def _equal_rows(train: pd.DataFrame, labels: Labels) -> float:
+    """The share of rows with the same features as an earlier one, if features tell rows apart at all; else 0."""
+    features = [name for name in train.columns if name != labels.ids and name not in labels.source]
+    if len(features) < _MIN_FEATURES and not any(
+        train[name].dtype == object and train[name].astype(str).str.len().mean() > _LONG_TEXT for name in features
+    ):
+        return 0.0
+    share = float(train.duplicated(features).mean())
+    return share if share > _MOST_EQUAL else 0.0
 
 
 def _share(columns: Columns) -> float:

@@ -126,6 +126,19 @@ def test_what_cannot_be_used_is_refused_before_a_download(
     assert not (tmp_path / ID).exists()
 
 
+def test_rules_that_are_not_accepted_are_named_with_the_plan(
+    planted: KaggleServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    planted.refused[ID] = "You must accept this competition's rules before you can download"
+    assert main(["new", "--from-kaggle", ID, "--into", str(tmp_path), "--store", str(tmp_path / "s"), "--yes"]) == 1
+    shown = capsys.readouterr()
+    rules = (
+        f"the competition's rules are not accepted yet; accept them at https://www.kaggle.com/competitions/{ID}/rules"
+    )
+    assert f"note: {ID}: {rules}" in shown.out
+    assert rules in shown.err
+
+
 def test_a_running_code_competition_is_named_as_such(
     planted: KaggleServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

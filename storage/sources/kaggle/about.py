@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from common.html_text import markdown_of
 from competitions.proposals.about import About
+from storage.sources.kaggle.access import access
 from storage.sources.kaggle.errors import KaggleError, competition_page
 from storage.sources.kaggle.leaderboard import fetch_leaderboard
 from storage.sources.kaggle.pages import fetch_pages
@@ -45,6 +46,9 @@ def fetch_about(competition_id: str, timeout: float = NETWORK_TIMEOUT) -> About:
         notes.append("Kaggle names no metric: it may be judged by people")
     if not complete:
         notes.append(f"it has more than {len(files)} files, of which only these are counted in the size")
+    asked = access([competition_id], timeout)[0]
+    if asked.state == "rules":
+        notes.append(asked.message)
     pages = _unless_refused(notes, "pages", lambda: fetch_pages(competition_id, timeout), [])
     teams = _unless_refused(notes, "leaderboard", lambda: fetch_leaderboard(competition_id, timeout), [])
     return About(

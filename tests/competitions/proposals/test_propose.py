@@ -131,6 +131,15 @@ def test_the_test_set_is_a_tenth_or_kaggles_share_if_that_is_smaller(tmp_path: P
     assert shares == {3: 0.1, 150: 0.03, 2000: 0.1}, "three rows are a placeholder of hidden ones"
 
 
+def test_rows_that_equal_others_are_named(tmp_path: Path) -> None:
+    train = rows(
+        40, text=["a question that was asked by two people, word for word"] * 2 + [str(n) * 60 for n in range(38)]
+    )
+    train["y"] = [0, 1] * 20
+    found, _ = proposed(tmp_path, train=train, sample_submission=train[["id", "y"]].head(3))
+    assert (found.split.sure, found.split.reason[:20]) == (False, "2% of the rows equal")
+
+
 def test_a_target_that_the_test_data_have_is_doubted(tmp_path: Path) -> None:
     train = rows(20, text=["a", "b"] * 10)
     found, _ = proposed(tmp_path, train=train, test=train, sample_submission=train)
