@@ -49,7 +49,7 @@ files:
   gold_submission: {answers}
 submission:
 {submission}
-known_issues:
+{oddities}known_issues:
   - id: answers-public
     severity: labels
     needs: no-network
@@ -141,6 +141,8 @@ def _facts(about: About, proposal: Proposal, layout: Layout) -> str:
         answers=ANSWERS,
         sample=SAMPLE,
         submission="\n".join(_submission(proposal)),
+        # The correlation with the same prediction in every row is not defined.
+        oddities="oddities: [sample-scores-nan]\n" if metric.module == "correlation" else "",
     )
 
 

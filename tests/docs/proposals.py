@@ -21,12 +21,15 @@ from competitions.proposals.folder import write_folder
 from competitions.proposals.layout import read_layout
 from competitions.proposals.propose import propose
 from competitions.scoring.errors import InvalidSubmission
+from grading.competition_checks.checks import marked_places
 from grading.competition_checks.description import sections
+from grading.competition_checks.run import check_download
 from storage.datasets import prepare
 from tests.prepared import Prepared, PreparedCompetitions
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "new_competitions.md"
 BEGIN = "<!-- generated from the miniatures of tests by python -m tests.docs.proposals -->"
+_PASSES = "passes check"
 _SHOWN = 100  # characters of an exception
 _SUBMISSIONS = ("perfect", "noisy", "sample", "shuffled", "reversed")
 
@@ -43,6 +46,7 @@ class Measured:
     grade_marks: int
     prepare_marks: int
     works: str
+    """Whether the folder prepares the miniature; without any mark, whether it passes `mlebench check`."""
 
     @property
     def row(self) -> str:
@@ -61,7 +65,9 @@ def measured(each: Prepared, scratch: Path) -> Measured:
     text = sections(each.competition.describe("v1"))["Evaluation"]
     raw = Download.open(str(each.raw))
     layout = read_layout(raw)
-    about = About(facts.id, facts.name, pages=(("evaluation", text),))
+    board = facts.leaderboard
+    scores = tuple(board.percentiles or [board.gold, board.silver, board.bronze, board.median])
+    about = About(facts.id, facts.name, pages=(("description", "See below."), ("evaluation", text)), scores=scores)
     proposal = propose(layout, about)
     folder = scratch / facts.id
     write_folder(folder, about, proposal, layout, raw)
@@ -77,7 +83,7 @@ def measured(each: Prepared, scratch: Path) -> Measured:
         _scores(own, each),
         marks["grade"],
         marks["prepare"],
-        _works(own, each.raw, scratch),
+        _checked(own, each.raw, scratch) if not marked_places(folder)[1:] else _works(own, each.raw, scratch),
     )
 
 
@@ -108,6 +114,14 @@ def _message(error: Exception) -> str:
     """An exception in a cell of the table."""
     text = " ".join(str(error).split())[:_SHOWN].replace("|", "/")
     return f"{type(error).__name__}: `{text.replace('`', '')}`"
+
+
+def _checked(own: Competition, raw: Path, scratch: Path) -> str:
+    """The result of `mlebench check`, when a person has read the description and removed its mark."""
+    description = own.folder / "description.md"
+    description.write_text(description.read_text("utf-8").partition("\n")[2], "utf-8")
+    failed = [each for each in check_download(own, raw, scratch, "v1", prepare) if each.verdict == "failed"]
+    return "; ".join(f"`{each.check}`: {each.problems[0]}" for each in failed)[: 2 * _SHOWN] or _PASSES
 
 
 def _works(own: Competition, raw: Path, scratch: Path) -> str:
@@ -148,8 +162,9 @@ def main(only: list[str]) -> None:
         "have no mark in grade.py, but other scores": sum(
             not each.grade_marks and not _all(each.scores) for each in rows
         ),
+        "have no mark at all but for the texts, and pass mlebench check": sum(each.works == _PASSES for each in rows),
         "have no mark in prepare.py, but do not work": sum(
-            not each.prepare_marks and each.works != "yes" for each in rows
+            not each.prepare_marks and each.works not in ("yes", _PASSES) for each in rows
         ),
     }
     lines = [f"- {count} of {len(rows)} {what}" for what, count in counts.items()]

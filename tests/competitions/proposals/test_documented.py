@@ -10,14 +10,10 @@ from tests.docs.proposals import BEGIN, DOCUMENT, measured
 from tests.prepared import PreparedCompetitions
 
 IDS = (
-    "aptos2019-blindness-detection",
     "dog-breed-identification",
-    "imet-2020-fgvc7",
     "iwildcam-2020-fgvc7",
-    "plant-seedlings-classification",
-    "random-acts-of-pizza",
     "siim-covid19-detection",
-    "tweet-sentiment-extraction",
+    "us-patent-phrase-to-phrase-matching",
     "ventilator-pressure-prediction",
 )
 
