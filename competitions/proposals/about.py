@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class About:
     notes: tuple[str, ...] = ()
     pages: tuple[tuple[str, str], ...] = ()
     scores: tuple[float, ...] = ()
-    files: tuple[tuple[str, int], ...] = field(default=())
+    files: tuple[tuple[str, int], ...] = ()
 
     def page(self, *names: str) -> str:
         """The text of the first page whose name begins with one of these."""

@@ -57,7 +57,10 @@ def find_columns(layout: Layout) -> Columns:
     targets = tuple(name for name in sample.value.columns if name not in ids.value)
     others = [table for table in layout.tables if not _SAMPLE.search(table.base)]
     test = _test(others, ids.value)
-    return Columns(sample, test, ids, targets, _labels(layout, others, test, ids.value, targets))
+    labels = _labels(layout, others, test, ids.value, targets)
+    if test is not None and labels.value is not None and labels.value.form != "columns":
+        test = None if set(labels.value.source) <= {*test.columns} else test  # Kaggle has published its answers
+    return Columns(sample, test, ids, targets, labels)
 
 
 def _without_sample(layout: Layout, sample: Finding[Table | None]) -> Columns:
@@ -98,7 +101,7 @@ def _ids(sample: Table) -> Finding[tuple[str, ...]]:
 
 def _test(tables: list[Table], ids: tuple[str, ...]) -> Table | None:
     found = [table for table in tables if _is_test(table) and _like(table, ids[0])]
-    return min(found, key=lambda table: (len(table.base), table.name), default=None)
+    return min(found, key=lambda table: (table.path.count("/"), len(table.base), table.name), default=None)
 
 
 def _labels(
@@ -120,9 +123,19 @@ def _labels(
                 return Finding(
                     value, f"{table.name} has {table.count} rows only: is it the table of the labels?", False
                 )
+            for other in candidates[candidates.index(table) + 1 :]:
+                alike = find(other, test, ids, targets)
+                if alike is not None and alike.sure and _beside(other, table) and not other.rows.equals(table.rows):
+                    return Finding(value, f"{other.name} could be the table of the labels as well", False)
             return Finding(value, found.reason, found.sure)
     wanted = ", ".join([*ids, *targets][:5])
     return Finding(None, f"no table has the answers in columns {wanted}: read or make the table of the labels", False)
+
+
+def _beside(other: Table, table: Table) -> bool:
+    """Whether a table is in the same folder as another, and is as much one of training rows by its name."""
+    named = bool(_TRAIN.search(other.base)) >= bool(_TRAIN.search(table.base)) and "test" not in other.base
+    return named and PurePosixPath(other.path).parent == PurePosixPath(table.path).parent
 
 
 def _is_test(table: Table) -> bool:

@@ -67,8 +67,6 @@ _DESCRIPTION = """\
 
 ## Data
 
-{names}
-
 {data}
 
 ## Evaluation
@@ -199,8 +197,7 @@ def _description(about: About, proposal: Proposal, names: list[str]) -> str:
         licence=_LICENCE if about.pages else _NO_TEXT,
         title=about.title or about.id,
         overview=_plain(about.page("description", "overview", "abstract")) or "(what has to be predicted, and why)",
-        names="\n".join(f"- `{name}`" for name in names),
-        data=_plain(about.page("data")),
+        data="\n".join(f"- `{name}`" for name in names) + f"\n\n{_plain(about.page('data'))}".rstrip(),
         evaluation=f"{scores}\n\n{_plain(about.page('evaluation'))}".strip(),
         sample=SAMPLE,
         example=_example(proposal) or ",".join([*columns.ids.value, *columns.targets]) or "id,target",

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
+from common.units import counted
 from competitions.proposals.findings import Finding
 
 if TYPE_CHECKING:
-    from competitions.proposals.columns import Labels
+    from collections.abc import Iterator
+
+    from competitions.proposals.columns import Columns, Labels
     from competitions.proposals.layout import Layout
 
 _ROWS = 200  # rows whose files are looked for
@@ -34,10 +38,13 @@ class FileSet:
     folder: bool = False
     missing: int = 0
     """How many of the first rows have no such file."""
+    only_train: bool = False
+    """Whether Kaggle has such files of training rows only, as masks are."""
 
 
-def file_sets(layout: Layout, labels: Labels | None) -> Finding[list[FileSet]]:
+def file_sets(layout: Layout, columns: Columns) -> Finding[list[FileSet]]:
     """The sets of files for the rows of the table with labels; not sure if files are named in another way."""
+    labels = columns.labels.value
     if labels is None:
         return Finding([], "files are not assigned to rows", not any(layout.files.values()))
     if labels.of_folders:
@@ -48,12 +55,65 @@ def file_sets(layout: Layout, labels: Labels | None) -> Finding[list[FileSet]]:
         sets = _sets(archive, names, labels)
         found += sets
         rest += sum(not any(_belongs(name, each) for each in sets) and not _is_test(name, archive) for name in names)
-    for each in found:
-        if each.missing:
-            return Finding(found, f"{each.missing} of the first rows have no file {each.pattern}", False)
-    unknown = rest > max(20, sum(map(len, layout.files.values())) / 4)
-    reason = f"{rest} files are not named after a column of {labels.table.name}" if unknown else "named after the rows"
-    return Finding(found, reason, not unknown)
+    found, doubt = _without_answers(found, layout, columns)
+    if missing := [each for each in found if each.missing]:
+        doubt = f"{missing[0].missing} of the first rows have no file {missing[0].pattern}"
+    elif rest > max(20, sum(map(len, layout.files.values())) / 4):
+        doubt = f"{rest} files are not named after a column of {labels.table.name}"
+    left_out = f"; left out: {counted(rest, 'other file')}" if rest else ""
+    return Finding(found, doubt or f"named after the rows{left_out}", not doubt)
+
+
+def _without_answers(found: list[FileSet], layout: Layout, columns: Columns) -> tuple[list[FileSet], str]:
+    """The sets, of which those that Kaggle has of training rows only may tell answers; and what is doubted."""
+    names = [f"{archive}/{name}" for archive, files in layout.files.items() for name in files]
+    names += [table.path for table in layout.tables]  # such as the only file in test/, if it is in JSON
+    given = []
+    for each in sorted(found, key=lambda each: -len(each.pattern)):  # 7-outline.json belongs to {}-outline.json first
+        theirs = list(_matches(each, names, "test"))
+        alike = bool(theirs) and "train" in f"{each.archive}/{each.pattern}"
+        if alike or not _test_ids(each, columns).isdisjoint(match["id"] for match in theirs):
+            given.append(each)
+            taken = set() if each.folder else {match[0] for match in theirs}
+            names = [name for name in names if name not in taken]
+    if not given and len(found) > 1:
+        patterns = ", ".join(each.pattern for each in found)
+        return found, f"Kaggle's files of test rows are not in the download: are all of {patterns} known of test rows?"
+    doubt = next(filter(None, (_only_in_train(each, names) for each in given)), "")
+    return [replace(each, only_train=bool(given) and each not in given) for each in found], doubt
+
+
+def _test_ids(each: FileSet, columns: Columns) -> set[str]:
+    """How files of the rows of Kaggle's test set are named."""
+    rows = []
+    if columns.test is not None and each.column in columns.test.columns:
+        rows.append(columns.test.rows[each.column])
+    if columns.sample.value is not None and columns.labels.value and each.column == columns.labels.value.ids:
+        rows.append(columns.sample.value.rows[columns.ids.value[0]])
+    width = re.search(r"\{:0(\d+)\}", each.pattern)
+    return {str(cell).zfill(int(width[1]) if width else 0) for cells in rows for cell in cells.dropna().unique()}
+
+
+def _only_in_train(each: FileSet, names: list[str]) -> str:
+    """Says which files most folders of training rows have, and no folder of test rows."""
+    if not each.folder:
+        return ""
+    train, test = (list(_matches(each, names, part)) for part in ("train", "test"))
+    known = {match["rest"] for match in test}
+    count = len({match["id"] for match in train})
+    usual = [rest for rest, number in Counter(match["rest"] for match in train).items() if number > _MOST * count]
+    answers = [rest for rest in usual if rest not in known]
+    missing = ", ".join(answers[:4])
+    return f"folders of test rows have no {missing} on Kaggle: leave out what tells the answer" if answers else ""
+
+
+def _matches(each: FileSet, names: list[str], part: str) -> Iterator[re.Match[str]]:
+    """The names of the set, in the folder or archive of this part: "id" is what stands for the row."""
+    pattern = f"{each.archive}/{each.pattern}".replace("train", part)
+    before, after = (re.escape(text) for text in re.split(r"\{.*?\}", pattern, maxsplit=1))
+    any_folder = before.replace(re.escape("**/"), "(?:.*/)?")
+    expression = re.compile(f"{any_folder}(?P<id>[^/]+){after}(?P<rest>{'.*' if each.folder else ''})")
+    return filter(None, map(expression.fullmatch, names))
 
 
 def _is_test(name: str, archive: str) -> bool:
@@ -73,7 +133,8 @@ def _sets(archive: str, names: list[str], labels: Labels) -> list[FileSet]:
         for number, part in enumerate(folders):
             index[part].append(("/".join([*folders[:number], "{}/"]), True))
         stem, dot, suffix = base.partition(".") if base.count(".") == 1 else base.rpartition(".")
-        for part, end in ((base, "{}"), (stem, f"{{}}{dot}{suffix}")):
+        first = re.split("[-_]", stem, maxsplit=1)[0]  # several files of a row, such as 7_red.png and 7_blue.png
+        for part, end in ((base, "{}"), (stem, f"{{}}{dot}{suffix}"), (first, f"{{}}{base[len(first) :]}")):
             index[part].append(("/".join([*folders, end]), False))
             if len(folders) > 1:
                 index[part].append(("/".join([folders[0], "**", end]), False))

@@ -149,34 +149,46 @@ def _tables(columns: Columns, labels: Labels) -> list[str]:
     lines = []
     if not labels.of_folders:
         lines.append(labels.table.writer("train"))
-        unknown = [name for name in labels.table.columns if name not in (columns.test.columns if columns.test else [])]
+        theirs = columns.test.columns if columns.test else []
+        known = [name for name in labels.table.columns if name in theirs and name not in labels.source]
+        unknown = [name for name in labels.table.columns if name not in known]
         if columns.test is not None:
-            dropped = quoted(unknown) if len(unknown) > 1 else quoted(unknown[0]) if unknown else "[]"
-            lines.append(columns.test.writer(f"test.drop(columns={dropped})"))
+            dropped = f"test.drop(columns={quoted(unknown if len(unknown) > 1 else unknown[0])})"
+            lines.append(columns.test.writer(dropped if len(unknown) <= len(known) else f"test[{quoted(known)}]"))
         elif others := [name for name in unknown if name not in labels.source and name != labels.ids]:
-            known = ", ".join(others[:4])
             dropped = quoted(list(labels.source))
-            reason = f"Kaggle has no test table: are {known} known of test rows?"
+            reason = f"Kaggle has no test table: are {', '.join(others[:4])} known of test rows?"
             lines.append(f'out.public.table("test.csv", test.drop(columns={dropped})){mark(reason)}')
     return [*lines, 'out.private.table("test.csv", answers)', f'out.public.table("{SAMPLE}", sample)']
 
 
 def _extra(table: Table, columns: Columns, labels: Labels) -> list[str]:
-    """Lines for a further table: the rows of both parts, or of the training part, if it has the ids."""
+    """Lines for a further table: the rows of both parts, or of the training part if Kaggle has it of that alone."""
     used = {each.name for each in (columns.sample.value, columns.test, labels.table) if each is not None}
     base = table.base
-    if table.name in used or "sample" in base or "submission" in base or "test" in base or "solution" in base:
+    if table.name in used or any(word in base for word in ("sample", "submission", "test", "solution")):
         return []
-    name = quoted(table.name)
-    if labels.ids in table.columns:
-        key = quoted(labels.ids)
-        theirs = columns.test.rows[labels.ids] if columns.test and labels.ids in columns.test.columns else None
-        if theirs is None and columns.sample.value is not None:
-            theirs = columns.sample.value.rows[columns.ids.value[0]]
-        both = theirs is not None and table.rows[labels.ids].isin(theirs).any()
-        part = "table" if both else "train"
-        return [f"rows = {table.reader}", table.writer(f"rows[rows[{key}].isin({part}[{key}])]")]
-    return [f"out.public.copy({name}, {source(table.archive)}.file({name}))"]
+    if table.rows.equals(labels.table.rows):  # the same table in an archive
+        return []
+    shared = [name for name in table.columns if name in labels.table.columns and name not in labels.source]
+    key = (
+        labels.ids
+        if labels.ids in shared
+        else max(shared, key=lambda own: labels.table.rows[own].nunique(), default="")
+    )
+    copy = f"out.public.copy({quoted(table.name)}, {source(table.archive)}.file({quoted(table.name)}))"
+    if not key:
+        reason = f"{table.name} has no column of {labels.table.name}: does it tell answers of test rows?"
+        return [copy + (mark(reason) if "train" in base else "")]
+    theirs = columns.test.rows[key] if columns.test and key in columns.test.columns else None
+    if theirs is None and key == labels.ids and columns.sample.value is not None:
+        theirs = columns.sample.value.rows[columns.ids.value[0]]
+    both = theirs is not None and table.rows[key].isin(theirs).any()
+    if both and key != labels.ids:
+        return [copy]
+    doubt = "" if theirs is not None else mark(f"Kaggle has no test rows with {key}: is {table.name} known of them?")
+    part = f"{'table' if both else 'train'}[{quoted(key)}]"
+    return [f"rows = {table.reader}", table.writer(f"rows[rows[{quoted(key)}].isin({part})]") + doubt]
 
 
 def _copies(each: FileSet, labels: Labels) -> list[str]:
@@ -190,14 +202,15 @@ def _copies(each: FileSet, labels: Labels) -> list[str]:
     to_train, to_test = prefix + inside, (prefix + inside).replace("train", "test")
     if each.folder:
         folder, to_train, to_test = (text.rstrip("/") for text in (inside, to_train, to_test))
+        parts = f"(train, {quoted(to_train)})," + ("" if each.only_train else f" (test, {quoted(to_test)})")
         return [
-            f"for part, folder in ((train, {quoted(to_train)}), (test, {quoted(to_test)})):",
+            f"for part, folder in ({parts}):",
             f"    for name in part[{column}].unique():",
             f"        out.public.copy_tree(folder.format(name), {raw}, {quoted(folder)}.format(name))",
         ]
     once = ".unique()" if labels.table.rows[each.column].duplicated().any() else ""
     lines = []
-    for part, to in (("train", to_train), ("test", to_test)):
+    for part, to in (("train", to_train), ("test", to_test))[: 1 if each.only_train else 2]:
         option = f", to={quoted(to)}" if to != inside else ""
         lines.append(f"out.public.copies({raw}.each({quoted(inside)}, {part}[{column}]{once}{option}))")
     return lines
@@ -211,9 +224,14 @@ def _scattered(each: FileSet, prefix: str, labels: Labels) -> list[str]:
     key = 'path.rpartition("/")[2]' + ("" if end == "{}" else f".removesuffix({quoted(end.removeprefix('{}'))})")
     to = f"{top.replace('train', 'test') if 'train' in top else 'test'}/{end}"
     there = f", to={quoted(prefix + '{}')}" if prefix else ""
-    return [
+    lines = [
         f"paths = {{{key}: path for path in {raw}.names({quoted(top)})}}",
         f'out.public.copies({raw}.each("{{}}", train[{column}]{once}.map(paths){there}))',
+    ]
+    if each.only_train:
+        return lines
+    return [
+        *lines,
         f"names = test[{column}]{once}",
         f'out.public.copies({raw}.each("{{}}", names.map(paths), names, to={quoted(to.replace("{}", "{1}"))}))',
     ]

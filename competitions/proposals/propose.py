@@ -46,7 +46,7 @@ def propose(layout: Layout, about: About) -> Proposal:
     columns = find_columns(layout)
     kind = kind_of(columns.labels.value, columns.targets)
     text = about.page("evaluation", "overview", "description")
-    files = file_sets(layout, columns.labels.value)
+    files = file_sets(layout, columns)
     split = split_of(columns, only_tables=not files.value)
     metric = metric_of(kind.value, about.metric, text)
     doubt = kind if not kind.sure else columns.labels

@@ -166,3 +166,71 @@ def test_files_are_found_by_ids_also_in_folders_and_with_zeros(tmp_path: Path) -
     found, layout = proposed(tmp_path, train_labels=train, sample_submission=train.head(2))
     assert [(each.pattern, each.column, each.folder) for each in found.files.value] == [("train/{:04}/", "case", True)]
     assert 'copy_tree(folder.format(name), raw, "train/{:04}".format(name))' in prepare_code(found, layout)
+
+
+def _with_files(folder: Path, *names: str) -> None:
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(b"")
+
+
+def test_files_that_kaggle_has_of_training_rows_only_are_not_given_for_test_rows(tmp_path: Path) -> None:
+    train = rows(20, y=[0, 1] * 10)
+    for name in train["id"]:
+        _with_files(
+            tmp_path, f"train/images/{name}.png", f"train/masks/{name}.png", f"train/images/{name}-outline.json"
+        )
+    _with_files(tmp_path, "test/images/t1.png", "test/images/t1-outline.json")
+    _, layout = found = proposed(tmp_path, train=train, sample_submission=rows(3, y=0))
+    code = prepare_code(*found)
+    assert layout.files
+    assert 'test["id"], to="test/images/{}.png"' in code
+    assert 'test["id"], to="test/images/{}-outline.json"' in code
+    assert 'raw.each("train/masks/{}.png", train["id"])' in code
+    assert "test/masks" not in code
+    assert "CHECK" not in code
+
+
+def test_several_sets_of_files_are_doubted_if_nothing_tells_which_are_answers(tmp_path: Path) -> None:
+    train = rows(20, y=[0, 1] * 10)
+    for name in train["id"]:
+        _with_files(tmp_path, f"train/images/{name}.png", f"train/masks/{name}.png")
+    assert "CHECK: Kaggle's files of test rows are not" in prepare_code(
+        *proposed(tmp_path, train=train, sample_submission=rows(3, y=0))
+    )
+
+
+def test_folders_of_rows_with_more_in_them_than_those_of_test_rows_are_doubted(tmp_path: Path) -> None:
+    train = rows(20, y=[0, 1] * 10)
+    for name in train["id"]:
+        _with_files(tmp_path, f"train/{name}/band.npy", f"train/{name}/mask.npy")
+    _with_files(tmp_path, "test/t1/band.npy")
+    found = proposed(tmp_path, train=train, sample_submission=rows(3, y=0))
+    assert "CHECK: folders of test rows have no mask.npy" in prepare_code(*found)
+
+
+def test_further_tables_that_kaggle_has_of_training_rows_only_are_not_given_for_test_rows(tmp_path: Path) -> None:
+    train = rows(40, molecule=[f"m{n // 2}" for n in range(40)], y=0.5)
+    test = pd.DataFrame({"id": ["t1", "t2"], "molecule": ["n1", "n2"]})
+    parts = pd.DataFrame({"molecule": train["molecule"], "part_of_y": 0.1})
+    places = pd.DataFrame({"molecule": [*train["molecule"], "n1", "n2"], "place": 1})
+    sample = test[["id"]].assign(y=0)
+    found = proposed(tmp_path, train=train, test=test, sample_submission=sample, parts=parts, places=places)
+    code = prepare_code(*found)
+    assert 'out.public.table("parts.csv", rows[rows["molecule"].isin(train["molecule"])])' in code
+    assert 'out.public.copy("places.csv", raw.file("places.csv"))' in code
+
+
+def test_answers_that_kaggle_has_published_stay_private(tmp_path: Path) -> None:
+    train = rows(20, labels=["cat,dog", "dog"] * 10)
+    published = pd.DataFrame({"id": ["t1", "t2"], "labels": "cat", "usage": "Private"})
+    sample = pd.DataFrame({"id": ["t1", "t2"], "cat": 0, "dog": 0})
+    found = proposed(tmp_path, "Mean AUC.", train=train, test_after=published, sample_submission=sample)
+    assert "test_after" not in prepare_code(*found)
+
+
+def test_two_tables_that_could_be_those_of_the_labels_are_named(tmp_path: Path) -> None:
+    good, noisy = rows(20, y=[0, 1] * 10), rows(30, y=[0, 1] * 15)
+    found, _ = proposed(tmp_path, train_good=good, train_noisy=noisy, sample_submission=rows(3, y=0))
+    assert found.columns.labels.reason == "train_noisy.csv could be the table of the labels as well"
+    assert not found.columns.labels.sure
