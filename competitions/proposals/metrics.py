@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from competitions.facts import Direction
@@ -29,26 +30,40 @@ class Metric:
 _AUC = Metric("area under the ROC curve", "higher", "numbers", "ranking", "roc_auc", "mean_columnwise_roc_auc")
 _LOG_LOSS = Metric("log loss", "lower", "probabilities", "probability", "log_loss")
 _RMSE = Metric("root mean squared error", "lower", "numbers", "regression", "rmse", "mean_columnwise_rmse")
+_RMSLE = Metric("root mean squared logarithmic error", "lower", "numbers", "regression", "rmsle", arguments="low=0")
+_PEARSON = Metric("Pearson correlation", "higher", "numbers", "correlation", "pearson")
 _ACCURACY = Metric("accuracy", "higher", "classes", "classification", "accuracy")
 _KAPPA = Metric("quadratic weighted kappa", "higher", "grades", "classification", "quadratic_weighted_kappa")
 _MACRO = Metric("macro F1", "higher", "classes", "classification", "f1_macro")
 _LEVENSHTEIN = Metric("mean Levenshtein distance", "lower", "texts", "text", "levenshtein")
 _MAP_K = Metric("mean average precision at k", "higher", "ranked lists", "ranking", "mean_average_precision_at_k")
 
+_MEAN_F1 = Metric("mean F1", "higher", "sets", "classification", "f1_mean_sets")
+
+
+def _none(direction: Direction, name: str, pattern: str) -> Iterator[tuple[str, Metric]]:
+    """The row of a metric for which there is no function, or none of this form."""
+    yield pattern, Metric(name, direction, "none")
+
+
 METRICS: tuple[tuple[str, Metric], ...] = (
     (r"quadratic(?:ally)?[- ]weighted kappa", _KAPPA),
     (r"mcrmse|mean column-?wise root mean squared error", _RMSE),
-    (
-        r"rmsle|root mean squared log(?:arithmic)? error",
-        Metric("root mean squared logarithmic error", "lower", "numbers", "regression", "rmsle", arguments="low=0"),
+    (r"rmsle|root mean squared? log(?:arithm(?:ic)?)? error", _RMSLE),
+    *_none("higher", "weighted ROC AUC", r"weighted (?:area|roc auc|auc)|auc[- ]weighted"),
+    *_none("higher", "partial area under the ROC curve", r"partial (?:area|auc|roc)|\bpauc\b"),
+    *_none(
+        "higher",
+        "area under the precision-recall curve",
+        r"(?:under (?:the )?)?precision[- ]recall|pr[- ]?auc|auc?prc?\b",
     ),
-    (r"weighted (?:area|roc auc|auc)|auc[- ]weighted", Metric("weighted ROC AUC", "higher", "none")),
+    *_none("higher", "Gini coefficient", r"\bgini"),
     (r"auc\b|roc\b|area under (?:the )?(?:receiver|roc)|area ?under", _AUC),
     (
         r"kullback|kl[- ]divergence",
         Metric("Kullback-Leibler divergence", "lower", "probabilities", "probability", "kl_divergence"),
     ),
-    (r"weighted (?:multi-?label )?log(?:arithmic)? ?loss", Metric("weighted log loss", "lower", "none")),
+    *_none("lower", "weighted log loss", r"weighted (?:multi-?label )?log(?:arithmic)? ?loss"),
     (r"log[- ]?loss|logarithmic loss|cross[- ]entropy|multiclass ?loss", _LOG_LOSS),
     (
         r"lwlrap|label[- ]ranking average precision",
@@ -66,40 +81,50 @@ METRICS: tuple[tuple[str, Metric], ...] = (
         Metric("Matthews correlation coefficient", "higher", "classes", "classification", "matthews_corrcoef"),
     ),
     (r"spearman", Metric("Spearman correlation", "higher", "numbers", "correlation", "spearman")),
-    (r"pearson", Metric("Pearson correlation", "higher", "numbers", "correlation", "pearson")),
-    (r"kendall", Metric("Kendall tau", "higher", "none")),
+    (r"pearson", _PEARSON),
+    *_none("higher", "Kendall tau", r"kendall"),
     (r"probabilistic f", Metric("probabilistic F1", "higher", "numbers", "probability", "probabilistic_f1")),
-    (r"f_?0\.5|f_?2\b|f-?beta|fbeta", Metric("F-beta", "higher", "none")),
+    *_none("higher", "F-beta", r"f_?0\.5|f_?2\b|f-?beta|fbeta"),
     (
         r"macro[- ](?:averaged )?f|macrof|f1?(?:[- ]score)? (?:per|for each) (?:class|species|category)"
         r"|for (?:each|every) (?:class|species|category)\b[^.]{0,40}f1",
         _MACRO,
     ),
+    (r"(?:row|sample|example|image)[- ]?wise micro|mean f-?_?1", _MEAN_F1),
     (
         r"micro[- ](?:averaged )?f|f1?(?:[- ]score)? (?:with|over)[^.]{0,30}(?:micro|pairs)"
         r"|f1\b[^.]{0,80}(?:micro averag|pooled|summed)",
         Metric("micro-averaged F1", "higher", "sets", "classification", "f1_micro_sets"),
     ),
-    (r"mean f-?_?1?|f1|f[- ]score|f-?measure", Metric("mean F1", "higher", "sets", "classification", "f1_mean_sets")),
+    (r"mean f-?_?1?|f1|f[- ]score|f-?measure", _MEAN_F1),
     (r"jaccard|\|a ∩ b\|", Metric("mean word-level Jaccard score", "higher", "texts", "text", "word_jaccard")),
     (r"levenshtein|edit distance", _LEVENSHTEIN),
-    (r"hausdorff", Metric("Hausdorff distance", "lower", "none")),
+    *_none("lower", "Hausdorff distance", r"hausdorff"),
     (r"\bdice\b", Metric("mean Dice coefficient", "higher", "masks", "rle_columns", "dices")),
     (r"map@ ?\{?\d+\}?|map at \d+|mean average precision (?:at|@) ?\d+\b|map@\{?k\}?", _MAP_K),
-    (r"average precision|\bmap\b|\biou\b|intersection over union", Metric("mean average precision", "higher", "none")),
-    (
+    *_none("higher", "mean average precision", r"average precision|\bmap\b|\biou\b|intersection over union"),
+    *_none(
+        "lower",
+        "group mean log MAE",
         r"log mean absolute error|log(?:arithm)? of (?:the )?(?:mean absolute error|mae)",
-        Metric("group mean log MAE", "lower", "none"),
     ),
-    (r"laplace", Metric("modified Laplace log likelihood", "higher", "none")),
-    (r"angular|haversine", Metric("distance of directions or places", "lower", "none")),
+    *_none("higher", "modified Laplace log likelihood", r"laplace"),
+    *_none("lower", "distance of directions or places", r"angular|haversine"),
+    *_none("lower", "percentage error", r"percentage error|\bs?mape\b|\brmspe\b"),
+    *_none("lower", "scaled error", r"scaled error|w?rmsse|\bmase\b"),
+    *_none("lower", "quantile loss", r"quantile loss|pinball|ranked probability|\bcrps\b"),
+    *_none("lower", "Brier score", r"brier"),
+    *_none("higher", "coefficient of determination", r"\br\^?2\b|r[- ]squared|r²|coefficient of determination"),
+    *_none("higher", "concordance index", r"concordance|c-index"),
+    *_none("higher", "normalized discounted cumulative gain", r"ndcg|discounted cumulative"),
+    *_none("higher", "recall at k", r"recall ?@|recall at \d"),
+    *_none(
+        "higher", "balanced or top-k accuracy", r"balanced accuracy|top-?[2-9]\d* accuracy|average of (?:the )?recall"
+    ),
     (r"mean absolute error|\bmae\b", Metric("mean absolute error", "lower", "numbers", "regression", "mae")),
     (r"root[- ]mean[- ]squared?[- ]error|rmse", _RMSE),
     (r"accuracy|share of [^.]{0,60}(?:right|correct|equals)|percentage of correct|categorization", _ACCURACY),
-    (
-        r"(?:top-?1 )?(?:classification )?error\b|share of [^.]{0,60}(?:differs|wrong)",
-        Metric("classification error", "lower", "none"),
-    ),
+    *_none("lower", "another error", r"\berror\b|share of [^.]{0,60}(?:differs|wrong)"),
 )
 """Patterns, more special ones first, and the metric that each names."""
 
@@ -115,7 +140,10 @@ _NEAREST = {
 }
 _CHANGED = re.compile(
     r"\bweighted (?!kappa)|weight \d|not scored|(?:are|is) not graded|only (?:the (?:first|last|rows)|those|rows)"
-    r"|over the rows with|rounded|power mean|are averaged with",
+    r"|over the rows with|rounded|power mean|are averaged with|normali[sz]ed by|skips|capped"
+    r"|(?:true|target|actual)[^.]{0,20} clipped|between the (?:natural )?log(?:arithm)?s? of"
+    r"|(?:auc|correlations?(?: coefficients?)?|error|rmse|mae|kappa)\)? (?:is computed |computed |is calculated )?"
+    r"(?:for|of|per|within|in) (?:each|every) (?!(?:of the )?(?:\w+ ){0,3}(?:column|categor|class|label|target))",
     re.IGNORECASE,
 )
 """Words of definitions that change a metric, so that the function is the nearest, perhaps not the same."""
@@ -132,6 +160,11 @@ _FITTING: dict[Cells, tuple[str, ...]] = {
 DEPEND_ON_KIND = _FITTING.keys()
 
 
+_ALSO_IN_PROSE = (_ACCURACY, _MEAN_F1, _PEARSON)
+"""Metrics that pages name in explanations of other ones."""
+_OF_COLUMNS = re.compile(r"column-?wise|mcrm|(?:each|every|over|of)(?: \w+)? (?:columns?|targets?)\b", re.IGNORECASE)
+
+
 def metric_of(kind: str, name: str, text: str) -> Finding[Metric]:
     """The metric that Kaggle's field `name`, or else the evaluation page's text, names; the nearest for the kind.
 
@@ -140,44 +173,43 @@ def metric_of(kind: str, name: str, text: str) -> Finding[Metric]:
     >>> metric_of("number", "", "The score is a secret.").sure
     False
     """
-    found = _named(name) or _named(text)
-    if found is None:
+    named = _named(name) or _named(text)
+    if not named:
         nearest = _NEAREST.get(kind, Metric("unknown", "higher", "none"))
         return Finding(nearest, f"the evaluation page names no known metric; {nearest.name} is usual for {kind}", False)
-    metric, words = found
+    metric, words = named[0]
     metric = _for_kind(metric, kind)
     if metric.cells == "none":
         return Finding(metric, f"there is no function for {metric.name} of this kind: write one", False)
     if k := re.search(r"\d+\Z", words) if metric is _MAP_K else None:
-        metric = Metric(f"mean average precision at {k[0]}", *_fields(_MAP_K), arguments=k[0])
+        metric = replace(_MAP_K, name=f"mean average precision at {k[0]}", arguments=k[0])
     elif metric is _MAP_K:
-        metric = Metric(_MAP_K.name, *_fields(_MAP_K), arguments="5")
-        return Finding(metric, "say how many items of each list count", False)
-    if (changed := _CHANGED.search(text)) and not metric.name.startswith(("quadratic weighted", "label-weighted")):
-        return Finding(metric, f"the evaluation page says {changed[0]!r}: is it this function?", False)
+        return Finding(replace(metric, arguments="5"), "say how many items of each list count", False)
+    doubt = ""
+    others = [other for other, _ in named if other.function and other not in (named[0][0], *_ALSO_IN_PROSE)]
+    if metric.name.startswith(("quadratic weighted", "label-weighted")):
+        pass  # "weighted" does not change these
+    elif changed := _CHANGED.search(f"{name}. {text}"):
+        doubt = f"says {changed[0]!r}: is it this function?"
+    elif others:
+        doubt = f"says {words!r}, but also names {others[0].name}"
+    if metric in (_RMSE, _RMSLE) and kind == "several numbers" and not _OF_COLUMNS.search(f"{name} {text}"):
+        doubt = f"says {words!r}: is it the mean over columns?"
     if metric.cells in ("numbers", "probabilities") and kind in ("text", "masks", "boxes", "item lists"):
-        return Finding(metric, f"the evaluation page says {words!r}, which is of numbers, not {kind}", False)
-    if kind not in _FITTING.get(metric.cells, (kind,)):
-        return Finding(metric, f"the evaluation page says {words!r}, which is unusual for {kind}", False)
-    return Finding(metric, f"the evaluation page says {words!r}", True)
+        doubt = f"says {words!r}, which is of numbers, not {kind}"
+    elif kind not in _FITTING.get(metric.cells, (kind,)):
+        doubt = f"says {words!r}, which is unusual for {kind}"
+    return Finding(metric, f"the evaluation page {doubt or f'says {words!r}'}", not doubt)
 
 
-def _fields(metric: Metric) -> tuple[Direction, Cells, str, str]:
-    return metric.direction, metric.cells, metric.module, metric.function
-
-
-def _named(text: str) -> tuple[Metric, str] | None:
-    """The metric that is named first; of several patterns at the same place the first one in the table."""
-    lower = text.lower()
-    found = [
-        (match.start(), number, match[0])
-        for number, (pattern, _) in enumerate(METRICS)
-        if (match := re.search(pattern, lower))
-    ]
-    if not found:
-        return None
-    _, number, words = min(found)
-    return METRICS[number][1], words
+def _named(text: str) -> list[tuple[Metric, str]]:
+    """The metrics that are named, in their order, and by which words; of overlapping words the first row counts."""
+    found: list[tuple[int, int, Metric]] = []
+    for pattern, metric in METRICS:
+        for match in re.finditer(pattern, text.lower()):
+            if all(match.end() <= start or end <= match.start() for start, end, _ in found):
+                found.append((*match.span(), metric))
+    return [(metric, text.lower()[start:end]) for start, end, metric in sorted(found, key=lambda each: each[:2])]
 
 
 def _for_kind(metric: Metric, kind: str) -> Metric:

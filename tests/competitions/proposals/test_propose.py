@@ -61,12 +61,44 @@ def test_metrics_are_found_by_the_names_of_kaggle(name: str, function: str) -> N
 
 
 def test_what_is_no_metric_of_ours_is_a_gap() -> None:
-    for name in ("Hausdorff distance", "Laplace Log Likelihood", "mean average precision", "weighted AUC"):
+    for name in (
+        "Hausdorff distance",
+        "Laplace Log Likelihood",
+        "mean average precision",
+        "weighted AUC",
+        "partial AUC above 80 % true positives",
+        "area under the precision-recall curve",
+        "normalized Gini coefficient, 2 * AUC - 1",
+        "balanced accuracy",
+        "mean absolute percentage error",
+        "top-5 accuracy",
+    ):
         found = metric_of("number", name, "")
         assert found.value.cells == "none", name
         assert not found.sure
     assert not metric_of("number", "", "RMSE, of which only the last rows count.").sure, "the text changes it"
     assert metric_of("classes", "", "The quadratic weighted kappa.").sure
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        ("number", "RMSE between the logarithm of the predicted price and that of the true one."),
+        ("number", "RMSE, where true target values are clipped to 20."),
+        ("number", "The mean of the Pearson correlation coefficient for each day."),
+        ("binary", "A macro-averaged AUC that skips classes without positive rows."),
+        ("several numbers", "RMSLE of all predictions."),
+        ("item lists", "The mean of AUC for new classes and MAP@20 for the others."),
+    ],
+)
+def test_a_definition_that_differs_from_the_function_is_doubted(kind: str, text: str) -> None:
+    assert not metric_of(kind, "", text).sure
+
+
+def test_what_a_page_explains_beside_the_metric_is_no_doubt() -> None:
+    assert metric_of("binary", "", "ROC AUC, which measures more than accuracy does. For each id, predict y.").sure
+    assert metric_of("several labels", "", "AUC is calculated for each of the 7 defect categories and averaged.").sure
+    assert metric_of("item lists", "", "The row-wise micro averaged F1 score.").value.function == "f1_mean_sets"
 
 
 def test_functions_of_the_table_exist() -> None:
