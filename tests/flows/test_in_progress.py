@@ -18,7 +18,6 @@ from flows.cli import main
 from storage.runs.folders import RunFolder
 from tests import roots, services
 from tests.agents import write_agent
-from tests.prefect_home import make_home
 from tests.sandbox.docker.conftest import base_image
 from tests.stores import Store
 from tests.waiting import until
@@ -34,7 +33,7 @@ def running(
     request: pytest.FixtureRequest,
     store: Store,
     tmp_path: Path,
-    prefect_database: Path,
+    served: None,
     monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[subprocess.Popen[str]]:
     """Six runs of a group with two slots: two agents run, the others wait."""
@@ -44,7 +43,6 @@ def running(
         roots.lend(get_settings().scratch)
     # Its slots are those of nobody else on this machine, such as of another run of these tests.
     monkeypatch.setenv("MLEBENCH_HOST_NAME", f"host-{uuid.uuid4().hex}")
-    monkeypatch.setenv("PREFECT_HOME", str(make_home(tmp_path / "prefect", prefect_database)))
     get_settings.cache_clear()
     agent = write_agent(tmp_path / "sleeps", SCRIPT)
     arguments = ["run", "-c", "diabetes", "--agent", str(agent), "--run-group", "live", "--seeds", "6", "--agents", "2"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 import re
 import subprocess
 import sys
@@ -11,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from common.settings import get_settings
 from flows.cli import main
 from flows.commands.options import StoreOptions
 from flows.watching.outcome import capture_errors
@@ -229,7 +229,10 @@ def test_an_empty_store_says_what_to_do(store: Store, capfd: pytest.CaptureFixtu
     assert "no runs in" in capfd.readouterr().err
 
 
-def test_a_run_that_is_still_going_is_followed_to_its_end(tmp_path: Path) -> None:
+@pytest.mark.usefixtures("served")
+def test_a_run_that_is_still_going_is_followed_to_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
     agent = tmp_path / "slow"
     agent.mkdir()
     (agent / "agent.yaml").write_text("name: slow\ndescription: waits\ntrusted: true\n")
@@ -237,25 +240,24 @@ def test_a_run_that_is_still_going_is_followed_to_its_end(tmp_path: Path) -> Non
         f"#!/bin/bash\necho first line\necho > {tmp_path}/started\nread < {tmp_path}/go\nprintf 'last words'\n"
     )
     started, go = Gate(tmp_path / "started"), Gate(tmp_path / "go")
-    environment = {**os.environ, "MLEBENCH_STORE": str(tmp_path / "store"), "MLEBENCH_SCRATCH": str(tmp_path / "s")}
-    mlebench = [sys.executable, "-m", "flows.cli"]
+    monkeypatch.setenv("MLEBENCH_SCRATCH", str(tmp_path / "s"))
+    get_settings.cache_clear()
+    store = Store(str(tmp_path / "store"))
 
     def start(*arguments: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            [*mlebench, *arguments],
+            [sys.executable, "-m", "flows.cli", *arguments, "--store", store.root],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
             cwd=ROOT,
-            env=environment,
         )
 
     running = start("run", "-c", "diabetes", "--run-group", "live", "--agent", str(agent))
     assert running.stdout is not None
     assert any(": running" in line for line in running.stdout)
     started.wait()
-    once, _ = start("logs", "live/diabetes/0").communicate(timeout=120)
-    assert once == "first line\n"
+    assert shown(capfd, "logs", "live/diabetes/0", store=store) == "first line\n"
 
     following = start("logs", "live/diabetes/0", "-f")
     assert following.stdout is not None
@@ -265,5 +267,4 @@ def test_a_run_that_is_still_going_is_followed_to_its_end(tmp_path: Path) -> Non
     assert (rest, following.returncode) == ("last words\n", 0)
     running.communicate(timeout=240)
     assert running.returncode == 0
-    after, _ = start("logs", "live/diabetes/0").communicate(timeout=120)
-    assert after == "first line\nlast words"
+    assert shown(capfd, "logs", "live/diabetes/0", store=store) == "first line\nlast words"

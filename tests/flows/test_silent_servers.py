@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -54,9 +55,11 @@ AWS = {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b", "AWS_DEFAULT_REGI
         ),
     ],
 )
+@pytest.mark.usefixtures("served")
 def test_a_command_ends(command: list[str], variables: dict[str, str], said: str, home: Path) -> None:
     with silent_server() as server:
-        env = {name: value.format(server=server) for name, value in variables.items()}
+        env = {"PREFECT_API_URL": os.environ["PREFECT_API_URL"]}
+        env |= {name: value.format(server=server) for name, value in variables.items()}
         done = run(home, *command, MLEBENCH_PATIENCE="1", **env)
     assert done.returncode == 1, done.stdout + done.stderr
     assert "Traceback" not in done.stderr
@@ -77,9 +80,11 @@ def test_doctor_names_each(home: Path) -> None:
     assert any(line.startswith("warn docker no Docker engine answers (read timed out)") for line in lines)
 
 
+@pytest.mark.usefixtures("served")
 def test_a_proxy_that_asks_for_a_login_is_one_line(home: Path) -> None:
     with proxy("http", login=True) as (url, asked):
-        done = run(home, "prepare", "-c", LEAF, **KAGGLE, HTTPS_PROXY=url)
+        env = {**KAGGLE, "PREFECT_API_URL": os.environ["PREFECT_API_URL"]}
+        done = run(home, "prepare", "-c", LEAF, **env, HTTPS_PROXY=url)
     assert (done.returncode, "Traceback" in done.stderr) == (1, False), done
     said = "the proxy on the way to Kaggle asks for a login; set HTTPS_PROXY=http://USER:PASSWORD@HOST:PORT"
     assert f"failed  {LEAF}: {said}" in done.stdout
