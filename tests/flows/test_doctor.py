@@ -82,6 +82,7 @@ class TestDoctor:
     ) -> None:
         (tmp_path / "file").touch()
         monkeypatch.setenv("MLEBENCH_DASK_ADDRESS", "tcp://127.0.0.1:1")
+        monkeypatch.setenv("MLEBENCH_PATIENCE", "1")
         monkeypatch.setenv("PREFECT_API_URL", "http://127.0.0.1:1/api")
         monkeypatch.setenv("DOCKER_HOST", "tcp://127.0.0.1:1")
         monkeypatch.setenv("KAGGLE_CONFIG_DIR", str(tmp_path))

@@ -76,7 +76,8 @@ def test_every_worker_is_set_up_once(address: str) -> None:
     assert "MLEBENCH_TEST_SET_UP" not in os.environ
 
 
-def test_an_unreachable_scheduler_is_one_line() -> None:
+def test_an_unreachable_scheduler_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("common.patience._seconds", 1.0)
     with (
         pytest.raises(ClusterError, match="no Dask scheduler answers at tcp://127"),
         cluster("tcp://127.0.0.1:1"),
