@@ -66,8 +66,9 @@ class TestWithoutTheSource:
             assert "1 reused" in capfd.readouterr().out
             assert run(store, "--dry-run", *options) == 0, directory
             assert f"{LEAF}: prepared already, to be reused" in capfd.readouterr().out
-            main(["doctor", "-c", LEAF, "--store", store.root, *options])
-            assert "not needed: the selected competitions are prepared or bundled" in capfd.readouterr().out
+            if directory in ("empty", "without"):
+                main(["doctor", "-c", LEAF, "--store", store.root, *options])
+                assert "not needed: the selected competitions are prepared or bundled" in capfd.readouterr().out
         assert run(store) == 0
         assert "prepared already" in capfd.readouterr().out
 

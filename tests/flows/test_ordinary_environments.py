@@ -124,7 +124,8 @@ def test_flow_runs_do_not_land_in_the_server_of_the_active_profile(
     (here / "prefect.toml").write_text(f'[api]\nurl = "{url}"\n[server.ephemeral]\nenabled = false\n')
     (here / ".env").write_text(f"PREFECT_API_URL={url}\n")
     (here / "pyproject.toml").write_text(f'[tool.prefect.api]\nurl = "{url}"\n')
-    done = run(home, "prepare", "-c", "digits", PWD=str(here))
+    command = ["run", "-c", "digits", "--agent", "dummy", "--run-group", "g", "--skip-space-check"]
+    done = run(home, *command, PWD=str(here))
     assert done.returncode == 0, done.stdout + done.stderr
     (said,) = [line for line in done.stderr.splitlines() if "recorded" in line]
     assert f"not in {url} of the active profile; PREFECT_PROFILE=work uses that" in said
@@ -132,14 +133,6 @@ def test_flow_runs_do_not_land_in_the_server_of_the_active_profile(
     assert asked == []
     assert run(home, "watch", "group", "--once", PWD=str(here), PREFECT_PROFILE="work").returncode == 1
     assert asked, "it is used if the variable says so"
-
-
-def test_a_run_asks_no_server_that_a_file_names(home: Path, company: tuple[str, list[str]]) -> None:
-    url, asked = company
-    (home / "prefect.toml").write_text(f'[api]\nurl = "{url}"\n')
-    command = ["run", "-c", "digits", "--agent", "dummy", "--run-group", "g", "--skip-space-check"]
-    done = run(home, *command)
-    assert (done.returncode, asked) == (0, []), done.stdout + done.stderr
 
 
 def test_the_choice_outlasts_another_reading_of_the_settings(tmp_path: Path) -> None:
