@@ -11,6 +11,8 @@ ROOT = Path(__file__).parents[1]
 _USER = 65534
 BECOME = () if os.getuid() else ("setpriv", f"--reuid={_USER}", f"--regid={_USER}", "--clear-groups")
 """What stands before a command of the user."""
+JOB = () if os.getuid() else (f"--uid={_USER}", f"--gid={_USER}")
+"""Options of sbatch for a job of the user."""
 
 
 def own(*paths: Path) -> None:

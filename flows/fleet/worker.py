@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import anyio
+import prefect.workers.process
 from prefect import get_client
+from prefect.runner import Runner
 from prefect.workers.process import ProcessWorker
 
 from common import slurm
@@ -26,6 +30,7 @@ from flows.fleet.queues import FLOWS, PRIORITIES, queue_name, rank_of
 from flows.fleet.runs import agent_at
 from flows.fleet.stopping import stop_on_signals
 from sandbox.host import placement
+from sandbox.host.folder import private
 from tasks.wiring import job
 from tasks.wiring.context import RunContext
 from tasks.wiring.host import end_superseded, free_slots, need_of, run_name_of, runs_here, this_host
@@ -57,6 +62,17 @@ class Host:
     slots: int
     labels: Sequence[str]
     backends: frozenset[str] = frozenset({"process", "docker"})
+
+
+class OwnRunner(Runner):
+    """Prefect's runner, with its files in a folder of this user: `/tmp/runner_storage` can be that of only one."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._tmp_dir = private(Path(tempfile.gettempdir())) / "runner_storage" / str(uuid4())
+
+
+prefect.workers.process.Runner = OwnRunner  # type: ignore[misc]
 
 
 class FlowsWorker(ProcessWorker):

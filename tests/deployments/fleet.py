@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -18,6 +19,7 @@ from deployments.background import BackgroundProcesses, free_port
 from deployments.server import CREDENTIAL, ask, start_server
 from storage.runs.folders import RunFolder
 from storage.store import Store
+from tests import ordinary_user
 from tests.deployments.installation import ROOT, until_served
 from tests.processes import descendants, living
 from tests.s3.fixtures import Bucket
@@ -66,11 +68,19 @@ class Fleet:
     def start_server(self) -> None:
         start_server(self.processes, self.port, self.env, self.database)
 
-    def worker(self, host: str, slots: int, *options: str) -> psutil.Process:
-        """Start a worker; it is ready once the server lists it."""
+    def worker(self, host: str, slots: int, *options: str, home: Path | None = None) -> psutil.Process:
+        """Start a worker; it is ready once the server lists it. With a home, it is that of an ordinary user."""
         name = self.host(host)
-        command = [sys.executable, "-m", "flows.cli", "worker", "--name", name, "--slots", str(slots), *options]
-        env = {**self.env, "MLEBENCH_SCRATCH": str(self.folder / host)}
+        python, scratch = [sys.executable], self.folder / host
+        env = dict(self.env)
+        if home is not None:
+            python, scratch = [*ordinary_user.BECOME, str(home / "venv" / "bin" / "python")], home / "scratch"
+            env |= {"HOME": str(home), "PREFECT_HOME": str(home / "prefect"), "PYTHONDONTWRITEBYTECODE": "1"}
+            env |= {"MLEBENCH_AGENT_DIRS": json.dumps([str(home / "agents")]), "TMPDIR": str(home / "tmp")}
+            certificates = str(shutil.copy(env["AWS_CA_BUNDLE"], home))
+            env |= {"AWS_CA_BUNDLE": certificates, "PREFECT_API_SSL_CERT_FILE": certificates}
+        command = [*python, "-m", "flows.cli", "worker", "--name", name, "--slots", str(slots), *options]
+        env |= {"MLEBENCH_SCRATCH": str(scratch)}
         return self.processes.start(host, command, env, lambda: name in self.online())
 
     def host(self, name: str) -> str:
