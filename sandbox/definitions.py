@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import os
 import re
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -163,6 +164,13 @@ class Agent(BaseModel):
         """The container image that the agent runs in."""
         default = f"{AGENT_IMAGE}{self.name}" if (self.folder / DOCKERFILE).is_file() else BASE_IMAGE
         return self.image or default
+
+    @property
+    def built_by(self) -> str:
+        """The argument of `mlebench build` that makes its image, in quotes where a shell needs them."""
+        if self.image_name.removesuffix(":latest") == BASE_IMAGE:
+            return "base"
+        return self.name if self.folder.parent == BUILTIN_AGENTS.resolve() else shlex.quote(str(self.folder))
 
     def arguments(self) -> list[str]:
         """The arguments of the start file, from ``kwargs``."""

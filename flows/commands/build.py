@@ -85,7 +85,7 @@ def command(agent: str, dockerfile: DockerfileOptions, rootless: bool, source: s
         raise click.UsageError("--from builds nothing from a Dockerfile: leave out --base, --build-arg and --trusted")
 
     def show(line: str) -> None:
-        if verbose:
+        if verbose or line.startswith("I: "):  # the steps of mmdebstrap, which take minutes
             click.echo(line, err=True)
 
     settings = get_settings()
@@ -106,4 +106,6 @@ def command(agent: str, dockerfile: DockerfileOptions, rootless: bool, source: s
         root = building.build_base(settings.scratch, show, base=dockerfile.base, packages=dockerfile.packages)
     else:
         root = building.build_agent(definition, build_arguments, settings.scratch, show, trusted=dockerfile.trusted)
+    if source is not None and image != BASE_IMAGE and building.is_base(root, settings.scratch):
+        click.echo(f"warning: {source} is the base image; software that {agent} needs besides is missing", err=True)
     click.echo(f"built {image} in {root.path}")

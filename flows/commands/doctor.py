@@ -87,7 +87,7 @@ def command(
             ("dask", lambda: health.check_dask(settings)),
             ("prefect", server.check_prefect),
             ("docker", health.check_docker),
-            ("rootless", health.check_rootless),
+            ("rootless", lambda: health.check_rootless(settings.scratch)),
             ("agents", lambda: leftovers.check_host(fix)),
         )
         for finding in health.guarded(about, check)

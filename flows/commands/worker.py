@@ -97,10 +97,10 @@ class HostOptions:
 def command(host: HostOptions, docker: bool, only_check: bool, healthcheck: bool) -> int:
     """Run agents on this host: take attempts from a work pool until this command is ended, or its job ends.
 
-    The host needs PREFECT_API_URL, MLEBENCH_STORE with its credentials, and Docker for agents that are not trusted.
-    It is checked first. If this command ends, agents in progress go on, and the next worker on this host finds them.
-    Before the end of its Slurm job or its --lifetime, and after SIGUSR1, it takes no attempt that cannot end in time,
-    and gives back the others with a last checkpoint.
+    The host needs PREFECT_API_URL, MLEBENCH_STORE with its credentials, and for agents that are not trusted Docker or
+    bubblewrap. It is checked first. If this command ends, agents in progress go on, and the next worker on this host
+    finds them. Before the end of its Slurm job or its --lifetime, and after SIGUSR1, it takes no attempt that cannot
+    end in time, and gives back the others with a last checkpoint.
     """
     from flows.fleet.queues import require_server
     from flows.fleet.registration import BEAT_SECONDS, SAFE, watch_silence
@@ -161,5 +161,6 @@ def _check_host(settings: Settings, store: Store, docker: bool) -> list[Finding]
         ("scratch", lambda: health.check_scratch(settings, store, ())),
         ("memory", lambda: health.check_memory(settings.agents)),
         ("docker", lambda: health.check_docker(docker)),
+        ("rootless", lambda: health.check_rootless(settings.scratch)),
     ]
     return [finding for about, check in checks for finding in health.guarded(about, check)]

@@ -221,7 +221,7 @@ def check_docker(required: bool = False) -> Iterator[Finding]:
     from sandbox.limits import Limits
 
     verdict: Verdict = "fail" if required else "warn"
-    needed = "it is needed for untrusted agents"
+    needed = "untrusted agents need it, or --backend rootless"
     try:
         client = connect()
         with contextlib.closing(client):
@@ -242,13 +242,19 @@ def check_docker(required: bool = False) -> Iterator[Finding]:
             yield Finding("docker", "warn", f"{engine}: {lack}", "docs/security.md says what protects the host")
 
 
-def check_rootless() -> Finding:
-    """An ordinary user can isolate agents with bubblewrap, and what enforces their limits."""
+def check_rootless(scratch: Path) -> Finding:
+    """An ordinary user can isolate agents with bubblewrap, what enforces their limits, and what agents run in."""
+    from sandbox.definitions import BASE_IMAGE
     from sandbox.rootless.limits import enforcement
     from sandbox.rootless.machine import problem
+    from sandbox.rootless.roots import root_of
 
     if (found := problem()) is not None:
         return Finding("rootless", "warn", f"--backend rootless cannot run: {found.message}", found.remedy)
+    try:
+        root_of(BASE_IMAGE, scratch)
+    except UserError as error:
+        return Finding("rootless", "warn", f"--backend rootless cannot run yet: {error}")
     by = enforcement()
     text = "--backend rootless runs; " + ", ".join(f"{limit} by {_ENFORCED[how]}" for limit, how in by.items())
     if by["memory"] != "cgroup":

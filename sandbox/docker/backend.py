@@ -103,7 +103,7 @@ class DockerBackend(base.SupervisingBackend):
         engine = engines.describe(client)
         engines.check_limits(engine, agent.limits)
         engines.check_gpus(engine, agent.limits.gpus)
-        find_image(client, agent.image_name, agent.name)
+        find_image(client, agent.image_name, agent.built_by)
         find_image(client, BASE_IMAGE, "base")  # the run's forwarder and backstop run in it
         check_count(agent.limits.gpus or 0)
 
@@ -257,7 +257,7 @@ class DockerBackend(base.SupervisingBackend):
         return "new"
 
     def _launch(self, spec: RunSpec, layout: control.Layout, identity: str) -> None:
-        image = find_image(self._client, spec.agent.image_name, spec.agent.name)
+        image = find_image(self._client, spec.agent.image_name, spec.agent.built_by)
         count, requested = len(spec.allocation.gpus), spec.limits.gpus or 0
         if count != requested:
             raise BackendError(f"run {spec.run_id} has {count} GPUs instead of {requested}")

@@ -266,6 +266,6 @@ def _reason(last: deque[str]) -> str:
     printed = [line for line in lines if _PRINTED.match(line)]  # by the Dockerfile's commands, not the builder
     if lines and "building at STEP" in lines[-1]:  # podman, which says why before
         lines = [line for line in lines[:-1] if not line.startswith(("STEP ", ": exit status"))][-1:] or lines[-1:]
-    candidates = [text for text in (*printed, *lines) if "error:" in text.lower()] or lines
+    candidates = [text for text in (*printed, *lines) if "error:" in text.lower() or text.startswith("E: ")] or lines
     line = candidates[0] if candidates else "it printed nothing"
     return line.split("ERROR: ", 1)[-1].strip()[:300] + " (--verbose shows all)"

@@ -63,13 +63,11 @@ def backstop_seconds(limits: Limits) -> int:
     return math.ceil(limits.time_limit_seconds + limits.grace_seconds + BACKSTOP_SECONDS)
 
 
-def find_image(client: DockerClient, reference: str, agent: str) -> Any:
+def find_image(client: DockerClient, reference: str, built_by: str) -> Any:
     """Find an image. Raises `BackendError`, which says how to get the image, if there is none."""
     if image := look_up_image(client, reference):
         return image
-    raise BackendError(
-        f"image {reference} of agent {agent!r} is missing: mlebench build {agent} (or docker pull {reference})"
-    )
+    raise BackendError(f"image {reference} is missing: mlebench build {built_by} (or docker pull {reference})")
 
 
 def look_up_image(client: DockerClient, reference: str) -> Any | None:

@@ -5,6 +5,7 @@ building     makes root file systems: from Dockerfiles, archives, Apptainer imag
 debootstrap  makes that of the base image without an engine or a registry
 archives     reads images that other tools have written
 unpacking    unpacks their layers, which may be hostile
+rootfs       what a root file system must have
 roots        the root file systems on this machine
 backend      starts runs
 bubblewrap   the options of bubblewrap for a run

@@ -79,7 +79,7 @@ class RootlessBackend(ProcessBackend):
             require_listed(agent, allowed_hosts)
         require_usable()
         syscalls.program()
-        root_of(agent.image_name, _given(scratch))
+        root_of(agent.image_name, _given(scratch), agent.built_by)
         check_count(agent.limits.gpus or 0)
 
     @classmethod
@@ -133,7 +133,7 @@ class RootlessBackend(ProcessBackend):
         return replace(spec, data=world.lay_out(spec, layout, (UNPRIVILEGED, UNPRIVILEGED)))
 
     def _launch_spec(self, spec: RunSpec, layout: control.Layout, cores: list[int]) -> control.LaunchSpec:
-        root = root_of(spec.agent.image_name, self.scratch)
+        root = root_of(spec.agent.image_name, self.scratch, spec.agent.built_by)
         launch_spec = super()._launch_spec(spec, layout, cores)
         env = {**root.environment, **world.environment(spec, root.environment, self.policy)}
         devices = gpus(spec.allocation.gpus, driver_files()) if spec.allocation.gpus else NONE

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
 from sandbox.definitions import BASE_IMAGE, DOCKERFILE, Agent
 from sandbox.docker import build
-from sandbox.errors import BuildError
+from sandbox.errors import BackendError, BuildError
 from sandbox.rootless import archives, debootstrap
 from sandbox.rootless.archives import Content
-from sandbox.rootless.roots import Root, add
+from sandbox.rootless.roots import Root, add, new_folder, root_of
 
 ENGINE = "docker://"
 DEBOOTSTRAP = "debootstrap"
@@ -24,6 +25,7 @@ _TAR = (
     *("--owner=0", "--group=0", "--numeric-owner", "--pax-option=delete=atime,delete=ctime"),
 )
 """Writes the same bytes for the same files. What cannot be read, such as passwords of the system, is left out."""
+_FORMS = "an archive of docker save or podman save, an OCI layout, an Apptainer image, or a directory"
 OnLine = Callable[[str], None]
 
 
@@ -40,7 +42,8 @@ def build_base(scratch: Path, on_line: OnLine, *, base: str | None = None, packa
         BuildError: it cannot be built.
     """
     program = _program()
-    build.build_base(base=base, packages=packages, on_line=on_line, program=program)
+    with _or_from(", or debootstrap"):
+        build.build_base(base=base, packages=packages, on_line=on_line, program=program)
     return _from_engine(BASE_IMAGE, BASE_IMAGE, scratch, on_line, program)
 
 
@@ -55,7 +58,8 @@ def build_agent(
     if not (agent.folder / DOCKERFILE).is_file() and agent.image_name != BASE_IMAGE:  # somebody else's image
         return import_root(agent.image_name, f"{ENGINE}{agent.image_name}", scratch, on_line)
     program = _program()
-    build.build_agent(agent, arguments, on_line, trusted=trusted, program=program)
+    with _or_from():
+        build.build_agent(agent, arguments, on_line, trusted=trusted, program=program)
     return _from_engine(agent.image_name, agent.image_name, scratch, on_line, program)
 
 
@@ -79,8 +83,8 @@ def import_root(image: str, source: str, scratch: Path, on_line: OnLine, package
         if image != BASE_IMAGE:
             raise BuildError(f"--from {source} makes the base image only: mlebench build base --rootless")
         suite = source.partition(":")[2] or debootstrap.SUITE
-        with tempfile.TemporaryDirectory(prefix="mlebench-build-") as temporary:
-            archive = debootstrap.archive(suite, packages, Path(temporary), on_line)
+        with new_folder(scratch) as folder:
+            archive = debootstrap.archive(suite, packages, folder, on_line)
             return add(image, scratch, source, partial(archives.unpack_archive, archive, image=image))
     path = Path(source).absolute()
     if path.is_dir():
@@ -88,10 +92,17 @@ def import_root(image: str, source: str, scratch: Path, on_line: OnLine, package
         unpack = partial(archives.unpack_layout, path, image=image) if is_layout else partial(_unpack_folder, path)
         return add(image, scratch, str(path), unpack)
     if not path.is_file():
-        raise BuildError(f"{source} does not exist: --from takes {ENGINE}IMAGE, an archive, or a directory")
+        raise BuildError(f"{source} does not exist: --from takes {ENGINE}IMAGE, {_FORMS}")
     if _is_sif(path):
         return _from_sif(image, path, scratch, on_line)
     return add(image, scratch, str(path), partial(archives.unpack_archive, path, image=archives.untagged(image)))
+
+
+def is_base(root: Root, scratch: Path) -> bool:
+    """Whether a root is that of the base image."""
+    with contextlib.suppress(BackendError):
+        return root_of(BASE_IMAGE, scratch).digest == root.digest
+    return False
 
 
 def _program() -> str | None:
@@ -103,29 +114,36 @@ def _program() -> str | None:
         return None
     raise BuildError(
         "this machine has neither podman nor buildah nor docker: install podman, or build the image on a machine that "
-        "has one, docker save -o FILE IMAGE there, and use --from FILE here"
+        f"has one, docker save -o FILE IMAGE there, and use --from FILE here, which takes {_FORMS}"
     )
+
+
+@contextlib.contextmanager
+def _or_from(also: str = "") -> Iterator[None]:
+    """Add to the message of a build that fails that it may come from elsewhere."""
+    try:
+        yield
+    except BuildError as error:
+        raise BuildError(
+            f"{error}. Without a build, --from takes what another machine has made: {_FORMS}{also}"
+        ) from error
 
 
 def _from_engine(image: str, name: str, scratch: Path, on_line: OnLine, program: str | None = None) -> Root:
     """Make a root from an image of a container engine; by default, of the first one that has it."""
-    with tempfile.TemporaryDirectory(prefix="mlebench-build-") as temporary:
-        archive, failures = Path(temporary) / "image.tar", []
+    with new_folder(scratch) as folder:
+        archive, failures = folder / "image.tar", list[str]()
         for path in [program] if program else filter(None, map(shutil.which, ("docker", "podman", "buildah"))):
             save = ["save", "--output", str(archive), "--", name]
             command = ["push", "--", name, f"docker-archive:{archive}"] if Path(path).name == "buildah" else save
             try:
-                build.run([path, *command], f"image {name} cannot be saved", on_line)
+                build.run([path, *command], f"{Path(path).name} cannot save image {name}", on_line)
             except BuildError as error:
-                failures.append(error)
+                failures.append(str(error))
                 continue
             return add(image, scratch, f"{ENGINE}{name}", partial(archives.unpack_archive, archive, image=image))
-    if failures:
-        raise failures[0]
-    raise BuildError(
-        f"this machine has no docker, podman or buildah to take {name} from: docker save -o FILE {name} on one that "
-        "has, and use --from FILE here"
-    )
+    why = "; ".join(failures) or f"this machine has no docker, podman or buildah to take {name} from"
+    raise BuildError(f"{why}: docker save -o FILE {name} on a machine that has it, and use --from FILE here")
 
 
 def _unpack_folder(folder: Path, top: int) -> Content:
@@ -155,9 +173,8 @@ def _from_sif(image: str, path: Path, scratch: Path, on_line: OnLine) -> Root:
             f"{path} is an image of Apptainer, which this machine does not have: apptainer build --sandbox DIRECTORY "
             f"{path.name} where it is installed, and use --from DIRECTORY"
         )
-    scratch.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="mlebench-build-", dir=scratch) as temporary:
-        folder = Path(temporary) / "sandbox"
+    with new_folder(scratch) as new:
+        folder = new / "sandbox"
         build.run(
             [program, "build", "--fix-perms", "--sandbox", str(folder), str(path)],
             f"{path} cannot be unpacked",

@@ -4,7 +4,7 @@ roots/names/<image>      the digest of the root of an image, as a line
 roots/<digest>/rootfs/   the root
 roots/<digest>/root.json the environment variables of its image, its size, and where it came from
 roots/<digest>/lock      locked by every run that uses it, see `hold`
-roots/.new-*/            a root that is being made, whose maker holds its lock
+roots/.new-*/            a root that is being made, or what it is made of; its maker holds its lock
 
 A root is complete from the moment on at which it has its name, and never changes. What has no name and no user is
 removed by `remove_unused`. All functions can be called by several processes at the same time.
@@ -16,7 +16,6 @@ import contextlib
 import errno
 import fcntl
 import json
-import math
 import os
 import secrets
 import stat
@@ -30,18 +29,12 @@ from urllib.parse import quote, unquote
 from common import trees
 from common.locks import locked, release
 from common.syncing import sync_file_system
-from sandbox.definitions import AGENT_IMAGE, BASE_IMAGE
 from sandbox.errors import BackendError, BuildError
 from sandbox.rootless.archives import Content, untagged
+from sandbox.rootless.rootfs import make_mount_points, require_usable
 from sandbox.world.files import bytes_on_disk, remove_tree
 
-FOLDERS = ("dev", "etc", "home", "proc", "run", "sys", "tmp", "var", "var/tmp")
-FILES = ("etc/group", "etc/hosts", "etc/hostname", "etc/passwd", "etc/resolv.conf")
-"""What something is mounted on: in every root, these are real folders and files, not links."""
 NEW, TRASH = ".new-", ".trash-"
-SHELLS = ("bin/sh", "usr/bin/sh")
-MAX_VARIABLES, MAX_VARIABLE_BYTES = 500, 64 << 10
-"""Environment of an image. The arguments of bubblewrap, which has no more than 9000, have room for it."""
 LOCK_SECONDS = 60.0
 """Time to wait for the lock of a root, which those who list and remove roots have for moments."""
 HALF_MADE_SECONDS = 3600.0
@@ -76,9 +69,14 @@ class Entry:
 def require_own(scratch: Path) -> None:
     """Raise `BackendError` if another user could have put roots there, or could change them.
 
-    A link `roots` in a folder of one's own may lead to those of somebody else, who has made them for all.
+    A link `roots` in a folder of one's own may lead to those of somebody else, who has made them for all, but not to
+    nothing.
     """
     roots = scratch / "roots"
+    if roots.is_symlink() and not roots.exists():
+        raise BackendError(
+            f"{roots} leads to {roots.readlink()}, which does not exist: make that folder, or the link anew"
+        )
     with contextlib.suppress(FileNotFoundError):
         facts = scratch.stat()
         own, of_all = facts.st_uid in (0, os.getuid()), facts.st_mode & stat.S_IWOTH
@@ -91,17 +89,20 @@ def require_own(scratch: Path) -> None:
             )
 
 
-def root_of(image: str, scratch: Path) -> Root:
-    """The root file system of an image, by the name that the image has in container engines.
+def root_of(image: str, scratch: Path, built_by: str = "base") -> Root:
+    """The root file system of an image.
+
+    Args:
+        image: its name in container engines.
+        scratch: the scratch folder.
+        built_by: the argument of `mlebench build` that makes it.
 
     Raises:
         BackendError: it has not been built on this machine, or is damaged; the message says how to build it.
     """
     require_own(scratch)
     folder = scratch / "roots"
-    name = untagged(image)
-    agent = "base" if name == BASE_IMAGE else name.removeprefix(AGENT_IMAGE) if name.startswith(AGENT_IMAGE) else None
-    build = f"mlebench build {agent or 'AGENT'} --rootless"
+    build = f"mlebench build {built_by} --rootless"
     try:
         return _read(folder, _name_file(folder, image).read_text("utf-8").strip())
     except OSError:
@@ -158,25 +159,36 @@ def add(image: str, scratch: Path, source: str, unpack: Callable[[int], Content]
     Raises:
         BuildError: it cannot be made.
     """
+    with new_folder(scratch) as new:
+        (new / "rootfs").mkdir(mode=0o755)
+        with trees.opened_folder(new / "rootfs") as top:
+            content = unpack(top)
+            require_usable(source, content, new / "rootfs")
+            make_mount_points(top)
+        facts = {"environment": content.environment, "bytes": bytes_on_disk(new / "rootfs"), "source": source}
+        (new / "root.json").write_text(json.dumps(facts, indent=1, allow_nan=False), encoding="utf-8")
+        (new / "root.json").chmod(0o644)
+        sync_file_system(new)
+        return _publish(image, new, content.digest)
+
+
+@contextlib.contextmanager
+def new_folder(scratch: Path) -> Iterator[Path]:
+    """A folder for what is being made. It is in use during the block, and removed after it unless it has been renamed.
+
+    Raises:
+        BuildError: the disk is full, or something cannot be read or written.
+    """
     require_own(scratch)
     folder = scratch / "roots"
     new = folder / f"{NEW}{secrets.token_hex(8)}"
     try:
         new.mkdir(mode=0o755, parents=True)
-        (new / "rootfs").mkdir(mode=0o755)
         (new / "lock").touch(mode=0o644)
-        with locked(new / "lock", shared=True):  # so that it is in use until it has its name
-            with trees.opened_folder(new / "rootfs") as top:
-                content = unpack(top)
-                _require_usable(source, content, new / "rootfs")
-                _make_mount_points(top)
-            facts = {"environment": content.environment, "bytes": bytes_on_disk(new / "rootfs"), "source": source}
-            (new / "root.json").write_text(json.dumps(facts, indent=1, allow_nan=False), encoding="utf-8")
-            (new / "root.json").chmod(0o644)
-            sync_file_system(new)
-            return _publish(image, folder, new, content.digest)
+        with locked(new / "lock", shared=True):
+            yield new
     except OSError as error:
-        raise BuildError(f"the root of {image} cannot be made in {folder}: {error.strerror or error}") from error
+        raise BuildError(f"no root file system can be made in {folder}: {error.strerror or error}") from error
     finally:
         remove_tree(new)
 
@@ -224,8 +236,9 @@ def remove_unused(scratch: Path, *, dry: bool) -> Iterator[Entry]:
             yield Entry((), path.name, size, in_use=False)
 
 
-def _publish(image: str, folder: Path, new: Path, digest: str) -> Root:
+def _publish(image: str, new: Path, digest: str) -> Root:
     """Give a complete root its digest as its name, unless there is one already, and the name of its image."""
+    folder = new.parent
     while True:
         with contextlib.suppress(FileNotFoundError):  # `new` has been moved, or is as good as the one there is
             try:
@@ -271,28 +284,6 @@ def _facts(folder: Path) -> dict[str, Any]:
     raise ValueError("root.json lacks what it should say")
 
 
-def _require_usable(source: str, content: Content, rootfs: Path) -> None:
-    """Refuse what no run could start in. Raises `BuildError`."""
-    if not any(os.path.lexists(rootfs / shell) for shell in SHELLS):
-        raise BuildError(f"{source} cannot be used: it has no /bin/sh, so it is empty or no root file system")
-    variables = content.environment.items()
-    for name, value in variables:
-        try:
-            f"{name}{value}".encode()
-        except UnicodeEncodeError:
-            usable = False
-        else:
-            usable = name != "" and "\0" not in name + value
-        if not usable:
-            raise BuildError(f"{source} cannot be used: no process can have its environment variable {name[:80]!a}")
-    size = sum(len(f"{name}={value}".encode()) for name, value in variables)
-    if len(variables) > MAX_VARIABLES or size > MAX_VARIABLE_BYTES:
-        raise BuildError(
-            f"{source} cannot be used: it sets {len(variables)} environment variables of {size} bytes, and at most "
-            f"{MAX_VARIABLES} of {MAX_VARIABLE_BYTES} bytes together are possible"
-        )
-
-
 def _name_file(folder: Path, image: str) -> Path:
     return folder / "names" / f"{quote(untagged(image), safe='')}.txt"
 
@@ -313,22 +304,3 @@ def _is_lock(descriptor: int, path: Path) -> bool:
         return os.path.samestat(os.fstat(descriptor), path.stat())
     except FileNotFoundError:
         return False
-
-
-def _make_mount_points(top: int) -> None:
-    """Replace what is no real folder or file, and make what is missing; see `FOLDERS`."""
-    for path in (*FOLDERS, *FILES):
-        *above, name = path.split("/")
-        wanted = stat.S_IFREG if path in FILES else stat.S_IFDIR
-        folder = trees.folder_below(top, above)
-        try:
-            with contextlib.suppress(FileNotFoundError):
-                if stat.S_IFMT(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode) == wanted:
-                    continue
-            trees.remove(name, folder, math.inf)
-            if path in FILES:
-                os.close(os.open(name, os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644, dir_fd=folder))
-            else:
-                os.mkdir(name, 0o755, dir_fd=folder)
-        finally:
-            os.close(folder)

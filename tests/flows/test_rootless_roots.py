@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -12,8 +13,10 @@ from click.testing import CliRunner
 from common.settings import get_settings
 from flows.cli import cli, main
 from flows.diagnosis import health
+from sandbox.definitions import BASE_IMAGE
 from sandbox.errors import AgentError
 from sandbox.rootless import roots
+from sandbox.rootless.building import import_root
 from tests.sandbox.rootless.images import archive, docker_save, entry
 from tests.stores import Store
 
@@ -67,13 +70,59 @@ def test_wrong_uses_are_told_in_a_line(arguments: list[str], message: str, capsy
     assert "Traceback" not in error
 
 
-def test_doctor_says_whether_agents_can_be_isolated_and_what_limits_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = health.check_rootless()
+def test_doctor_says_whether_agents_can_be_isolated_and_what_limits_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not (missing := health.check_rootless(tmp_path)).remedy:  # this machine allows it
+        assert (missing.verdict, "mlebench build base --rootless makes it" in missing.message) == ("warn", True)
+    import_root(BASE_IMAGE, str(docker_save(tmp_path / "i.tar", [archive(entry("bin/sh"))])), tmp_path, print)
+    found = health.check_rootless(tmp_path)
     assert found.about == "rootless"
     assert "memory by" in found.message or found.remedy
     monkeypatch.setenv("PATH", "/nowhere")
-    found = health.check_rootless()
+    found = health.check_rootless(tmp_path)
     assert (found.verdict, found.message) == ("warn", "--backend rootless cannot run: bubblewrap is not installed")
+
+
+def program(folder: Path, name: str, script: str) -> None:
+    (folder / name).write_text(f"#!/bin/sh\n{script}")
+    (folder / name).chmod(0o755)
+
+
+def test_a_build_that_fails_names_the_other_ways(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.defpath}")
+    program(tmp_path, "podman", "echo 'Error: no such host'; exit 125\n")
+    assert main(["build", "base", "--rootless"]) == 1
+    error = capsys.readouterr().err
+    assert "could not be built: Error: no such host" in error
+    assert "--from takes what another machine has made: an archive of docker save" in error
+    for name in ("docker", "buildah"):
+        program(tmp_path, name, f"echo 'Error: {name} does not have it'; exit 1\n")
+    assert main(["build", "base", "--rootless", "--from", "docker://x"]) == 1
+    error = capsys.readouterr().err
+    assert "docker cannot save image x: Error: docker does not have it" in error
+    assert "buildah cannot save image x: Error: buildah does not have it" in error
+    assert not list(get_settings().scratch.glob("roots/.new-*"))
+
+
+def test_debootstrap_shows_its_steps_and_its_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program(tmp_path, "mmdebstrap", "echo 'I: downloading'; echo 'E: no such suite'; echo 'I: cleaning up'; exit 1\n")
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.defpath}")
+    assert main(["build", "base", "--rootless", "--from", "debootstrap:nosuite"]) == 1
+    error = capsys.readouterr().err
+    assert "I: downloading\nI: cleaning up\n" in error
+    assert "Debian nosuite cannot be installed: E: no such suite (--verbose shows all)" in error
+
+
+def test_the_base_image_in_place_of_an_agents_own_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = str(docker_save(tmp_path / "i.tar", [archive(entry("bin/sh"))]))
+    for agent, told in (("aide", False), ("base", False), ("aide", True)):
+        assert main(["build", agent, "--rootless", "--from", source]) == 0
+        assert ("is the base image; software that aide needs" in capsys.readouterr().err) is told
 
 
 @pytest.fixture

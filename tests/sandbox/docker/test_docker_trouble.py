@@ -91,7 +91,7 @@ def test_a_missing_image(
     docker_backend: DockerBackend, docker_spec: Callable[..., RunSpec], make_agent: Callable[..., Agent]
 ) -> None:
     spec = replace(docker_spec(""), agent=make_agent("true", image="mlebench-no-such-image"))
-    with pytest.raises(BackendError, match="image mlebench-no-such-image of agent 'made' is missing: mlebench build"):
+    with pytest.raises(BackendError, match=r"image mlebench-no-such-image is missing: mlebench build .*made"):
         docker_backend.start(spec)
     assert remains_of(spec.workdir) == []
     with pytest.raises(BackendError, match="is missing"):

@@ -17,9 +17,10 @@ import pyarrow
 import pytest
 
 from common.locks import locked, release
+from sandbox.agent_registry import load_agent
 from sandbox.definitions import BASE_IMAGE
 from sandbox.errors import BackendError, BuildError
-from sandbox.rootless import building, roots
+from sandbox.rootless import building, rootfs, roots
 from sandbox.rootless.archives import unpack_archive
 from tests.sandbox.rootless import images
 from tests.sandbox.rootless.images import archive, config, docker_save, entry, folder, link, oci_layout
@@ -59,7 +60,7 @@ class TestSources:
             {"PATH": "/opt/bin:/bin", "A": "b=c"},
             hashlib.sha256(description).hexdigest(),
         ), "the image's id, as an engine shows it"
-        for path in (*roots.FOLDERS, *roots.FILES):
+        for path in (*rootfs.FOLDERS, *rootfs.FILES):
             assert (root.path / path).exists(), "mount points"
 
     def test_several_images_in_one_archive(self, tmp_path: Path) -> None:
@@ -154,19 +155,31 @@ class TestSources:
     def test_mount_points_are_never_links(self, tmp_path: Path) -> None:
         layer = archive(SHELL, link("etc", "/etc"), link("tmp", "usr"), link("home", "../.."), entry("proc", b"x"))
         root = import_root("x", str(docker_save(tmp_path / "i.tar", [layer])), tmp_path)
-        for path in (*roots.FOLDERS, *roots.FILES):
+        for path in (*rootfs.FOLDERS, *rootfs.FILES):
             assert not (root.path / path).is_symlink()
 
 
 def test_without_a_root_the_message_has_the_command(tmp_path: Path) -> None:
-    for image, command in (
-        (BASE_IMAGE, "mlebench build base --rootless"),
-        ("mlebench-agent-aide", "mlebench build aide --rootless"),
-        ("somebody/image:3", "mlebench build AGENT --rootless"),
-        ("../" * 100, "mlebench build AGENT --rootless"),
+    own = tmp_path / "my agents" / "mine"
+    own.mkdir(parents=True)
+    (own / "agent.yaml").write_text("name: mine\ndescription: d\n")
+    (own / "start.sh").touch()
+    aide, mine = load_agent("aide"), load_agent(own)
+    for agent, built_by in (
+        (aide, "aide"),
+        (mine, "base"),
+        (mine.model_copy(update={"image": "somebody/image:3"}), f"'{own}'"),
+        (mine.model_copy(update={"image": "../" * 100}), f"'{own}'"),
     ):
-        with pytest.raises(BackendError, match=command):
-            roots.root_of(image, tmp_path)
+        with pytest.raises(BackendError, match=f"mlebench build {built_by} --rootless"):
+            roots.root_of(agent.image_name, tmp_path, agent.built_by)
+
+
+def test_a_link_to_nothing_is_named(tmp_path: Path) -> None:
+    (tmp_path / "roots").symlink_to("/nowhere/roots")
+    for use in (roots.root_of, partial(import_root, source="/x")):
+        with pytest.raises(BackendError, match="roots leads to /nowhere/roots, which does not exist"):
+            use("x", scratch=tmp_path)
 
 
 def test_roots_are_removed_once_no_image_has_them_and_no_run_uses_them(tmp_path: Path) -> None:
