@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from common.units import counted, size
 from grading.statistics.leakage import leaks_found
+from sandbox import backends
+from sandbox.errors import BackendError
 from storage.runs.records import RunRecord
 from storage.store import Store
 from storage.tables import read_table
@@ -23,8 +26,6 @@ NAMES = {
     "source-code": "Source code",
 }
 """The facts, by the names that `mlebench export --fact` takes."""
-_ISOLATING = ("docker", "rootless")
-"""The backends that keep agents from the answers and the network."""
 _YES_OR_NO = ("feedback", "leakage", "source-code")
 """Facts of which the submission shows a mark: what is stated must be clearly yes or no."""
 
@@ -145,17 +146,24 @@ def _network(run: RunRecord) -> str | None:
 
 def _feedback(runs: list[RunRecord]) -> Record:
     """None, if isolation kept the agent from the answers: what they reach says only whether a submission is valid."""
-    closed = [run for run in runs if run.backend in _ISOLATING and run.network in ("none", "gateway")]
+    closed = [run for run in runs if _isolates(run.backend) and run.network in ("none", "gateway")]
     if not runs or len(closed) < len(runs):
         open_runs = counted(len(runs) - len(closed), "run")
-        return Record(None, f"nothing kept the agent from the answers in {open_runs} outside of closed containers")
+        return Record(None, f"nothing kept the agent from the answers or the web in {open_runs}")
     checked = sum(run.validation_calls or 0 for run in runs)
-    text = "none: containers without the answers and without the web; the validation service says only whether a "
+    text = "none: isolated from the answers and from the web; the validation service says only whether a "
     text += f"submission is valid ({counted(checked, 'request')})"
     if any(run.scorer for run in runs):
         scored = sum(run.scorer_calls or 0 for run in runs)
         text += f"; a scorer computed the metric on data of the agent's own ({counted(scored, 'request')})"
     return Record(text, answer=False)
+
+
+def _isolates(backend: str | None) -> bool:
+    """Whether a backend kept agents from what the operator can read; no if it is not known on this machine."""
+    with contextlib.suppress(BackendError):
+        return backend is not None and backends.load(backend).capabilities.isolates
+    return False
 
 
 def _leakage(store: Store, series: Series) -> Record:

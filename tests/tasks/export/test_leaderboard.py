@@ -55,7 +55,7 @@ def test_what_the_records_do_not_say_is_asked_for(
     ]
     assert said.count("mlebench: ASK: ") == 4
     assert '--fact "external-data=..."' in said
-    assert "nothing kept the agent from the answers in 3 runs outside of closed containers" in text
+    assert "nothing kept the agent from the answers or the web in 3 runs" in text
     cells = row(text)
     assert cells["Agent"] == "mine"
     assert cells["LLM(s) used"] == "gpt-4o"
