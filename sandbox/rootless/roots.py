@@ -69,14 +69,9 @@ class Entry:
 def require_own(scratch: Path) -> None:
     """Raise `BackendError` if another user could have put roots there, or could change them.
 
-    A link `roots` in a folder of one's own may lead to those of somebody else, who has made them for all, but not to
-    nothing.
+    A link `roots` in a folder of one's own may lead to those of somebody else, who has made them for all.
     """
     roots = scratch / "roots"
-    if roots.is_symlink() and not roots.exists():
-        raise BackendError(
-            f"{roots} leads to {roots.readlink()}, which does not exist: make that folder, or the link anew"
-        )
     with contextlib.suppress(FileNotFoundError):
         facts = scratch.stat()
         own, of_all = facts.st_uid in (0, os.getuid()), facts.st_mode & stat.S_IWOTH
@@ -87,6 +82,17 @@ def require_own(scratch: Path) -> None:
                 f"other users can write to {scratch} or its folder roots, or it is theirs: choose a folder that only "
                 "you can write to with MLEBENCH_SCRATCH, such as one of mktemp -d"
             )
+
+
+def _folder(scratch: Path) -> Path:
+    """The folder of all roots, if it may be used. Raises `BackendError`."""
+    require_own(scratch)
+    folder = scratch / "roots"
+    if folder.is_symlink() and not folder.exists():
+        raise BackendError(
+            f"{folder} leads to {folder.readlink()}, which does not exist: make that folder, or the link anew"
+        )
+    return folder
 
 
 def root_of(image: str, scratch: Path, built_by: str = "base") -> Root:
@@ -100,8 +106,7 @@ def root_of(image: str, scratch: Path, built_by: str = "base") -> Root:
     Raises:
         BackendError: it has not been built on this machine, or is damaged; the message says how to build it.
     """
-    require_own(scratch)
-    folder = scratch / "roots"
+    folder = _folder(scratch)
     build = f"mlebench build {built_by} --rootless"
     try:
         return _read(folder, _name_file(folder, image).read_text("utf-8").strip())
@@ -179,8 +184,7 @@ def new_folder(scratch: Path) -> Iterator[Path]:
     Raises:
         BuildError: the disk is full, or something cannot be read or written.
     """
-    require_own(scratch)
-    folder = scratch / "roots"
+    folder = _folder(scratch)
     new = folder / f"{NEW}{secrets.token_hex(8)}"
     try:
         new.mkdir(mode=0o755, parents=True)
