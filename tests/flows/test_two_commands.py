@@ -31,7 +31,10 @@ pytestmark = pytest.mark.timeout(600)
 
 @contextlib.contextmanager
 def command(host: Path, agent: Path, store: Store, *more: str) -> Iterator[subprocess.Popen[bytes]]:
-    """`mlebench run` on a "host": a scratch directory and a Prefect server of its own. It writes to `host`/out."""
+    """`mlebench run` on a "host": with a scratch directory and, unless one is `served`, a Prefect server of its own.
+
+    It writes to `host`/out.
+    """
     arguments = ["run", "-c", "digits", "--agent", str(agent), "--run-group", "group", "--store", store.root, *more]
     env = {
         **os.environ,
@@ -104,7 +107,7 @@ def test_on_processes(tmp_path: Path, hosts: tuple[Path, Path], store: Store) ->
 
 
 @pytest.mark.service("docker")
-@pytest.mark.usefixtures("base_image")
+@pytest.mark.usefixtures("base_image", "served")
 def test_in_containers(tmp_path: Path, hosts: tuple[Path, Path], store: Store) -> None:
     script = 'cp "$SAMPLE_SUBMISSION" "$SUBMISSION_DIR/submission.csv"\nwhile [ ! -e /tmp/go ]; do sleep 0.1; done\n'
     agent = write_agent(tmp_path / "agents" / "waits", script, trusted=False)
