@@ -17,7 +17,6 @@ from typing import Any
 import httpx
 
 from common.guard import basic
-from deployments.background import free_port
 from deployments.server import ask
 from deployments.up import Installation
 from tests.prefect_home import make_home
@@ -51,13 +50,12 @@ class Running:
 
     def __init__(self, folder: Path, **env: str) -> None:
         self.folder, self.state, self.store = folder, folder / "state", folder / "store"
-        self.proxied = free_port()  # of a proxy in front of the server, by which programs may reach it, too
         self.env = {
             **os.environ,
             "MLEBENCH_STORE": str(self.store),
             "MLEBENCH_SCRATCH": str(folder / "s"),
+            "MLEBENCH_SERVER_HOSTS": json.dumps(["proxy.example:4300"]),
             "MLEBENCH_AGENT_DIRS": json.dumps([str(folder.parent)]),  # agents that a test writes are trusted
-            "MLEBENCH_SERVER_HOSTS": json.dumps([f"127.0.0.1:{self.proxied}"]),
             "PREFECT_WORKER_QUERY_SECONDS": "2",  # a flow run waits for the next query
             **env,
         }

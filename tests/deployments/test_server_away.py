@@ -16,7 +16,6 @@ import pytest
 
 from tests.agents import noting, write_agent
 from tests.deployments.installation import ROOT, Running, until_served
-from tests.s3.faults import FaultProxy
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -33,64 +32,50 @@ def flow_runs(running: Running, group: str) -> list[Any]:
     return [run for run in found if group in json.dumps(run["parameters"])]
 
 
-def test_a_deployed_flow_outlives_an_absence_of_the_server(running: Running, tmp_path: Path) -> None:
-    agent = waiting_agent(running, tmp_path, "waits-deployed")
+def test_a_deployed_flow_and_a_command_outlive_an_absence_of_the_server(running: Running, tmp_path: Path) -> None:
+    deployed, here = tmp_path / "deployed", tmp_path / "here"
+    for folder in (deployed, here):
+        folder.mkdir()
+    agent = waiting_agent(running, deployed, "waits-deployed")
     run = running.trigger(
         "benchmark/full-benchmark", competition_ids=["digits"], agent=str(agent), run_group="server-away"
     )
-    until_served("the agent", (tmp_path / "starts-digits").exists, 300)
-    running.installation.processes.stop("server")
-    (tmp_path / "go").touch()
-    # The agent ends, is harvested and graded without a server; the flow then has to tell one how it ended.
-    grade = running.store / "runs/server-away/digits/0/grade.json"
-    until_served("the grade", grade.exists, 200)
-    until_served("tables", lambda: list(running.store.glob("tables/grades/run_group=server-away/*.parquet")), 200)
-    port = running.installation.port
-    assert running.make("up", f"PORT={port}", "DASK_WORKERS=1").returncode == 0
-    state = running.ended(run)
-    assert state["type"] == "COMPLETED", state["message"]
-    assert (tmp_path / "starts-digits").read_text() == "start\n"
-    assert running.flow_run(run)["run_count"] == 1
-    assert [each["id"] for each in flow_runs(running, "server-away")] == [run], "no second flow has started"
-    assert "worker" in running.installation.processes.running(), "the worker has waited too"
-    assert running.api("/deployments/name/benchmark/full-benchmark")["global_concurrency_limit"] is None
-
-
-def test_a_run_from_the_command_line_outlives_an_absence_of_the_server(running: Running, tmp_path: Path) -> None:
-    agent = waiting_agent(running, tmp_path, "waits-here")
-    port = int(running.installation.url.rsplit(":", 1)[1])
-    proxy = FaultProxy(port)
-    proxy.port = running.proxied
-    with proxy, (tmp_path / "err").open("wb") as err:
-        command = ["run", "-c", "digits", "--agent", str(agent), "--run-group", "cli-away"]
+    said = here / "err"
+    with said.open("wb") as err:
+        command = ["run", "-c", "digits", "--agent", str(waiting_agent(running, here, "waits-here"))]
         process = subprocess.Popen(
-            [sys.executable, "-m", "flows.cli", *command],
-            env={
-                **running.env,
-                **running.installation.environment(),
-                "PREFECT_API_URL": f"{proxy.url}/api",
-            },
+            [sys.executable, "-m", "flows.cli", *command, "--run-group", "cli-away"],
+            env={**running.env, **running.installation.environment()},
             cwd=ROOT,
             stdout=subprocess.PIPE,
             stderr=err,
             text=True,
         )
-        try:
+    try:
+        until_served("both agents", lambda: all((each / "starts-digits").exists() for each in (deployed, here)), 300)
+        running.installation.processes.stop("server")
+        for folder in (deployed, here):
+            (folder / "go").touch()
+        # The agents end, are harvested and graded without a server; the flows then have to tell one how they ended.
+        grade = running.store / "runs/server-away/digits/0/grade.json"
+        until_served("the grade", grade.exists, 200)
+        until_served("tables", lambda: list(running.store.glob("tables/grades/run_group=server-away/*.parquet")), 200)
+        until_served("a word", lambda: "for the Prefect server" in said.read_text(), 200)
+        port = running.installation.port
+        assert running.make("up", f"PORT={port}", "DASK_WORKERS=1").returncode == 0
+        out, _ = process.communicate(timeout=300)
+    finally:
+        process.kill()
+    state = running.ended(run)
+    assert state["type"] == "COMPLETED", state["message"]
+    assert (deployed / "starts-digits").read_text() == "start\n"
+    assert running.flow_run(run)["run_count"] == 1
+    assert [each["id"] for each in flow_runs(running, "server-away")] == [run], "no second flow has started"
+    assert "worker" in running.installation.processes.running(), "the worker has waited too"
+    assert running.api("/deployments/name/benchmark/full-benchmark")["global_concurrency_limit"] is None
 
-            def alive() -> bool:
-                return process.poll() is None
-
-            until_served("the agent", lambda: (tmp_path / "starts-digits").exists() or not alive(), 300)
-            proxy.stop()
-            (tmp_path / "go").touch()
-            said = tmp_path / "err"
-            until_served("a word", lambda: "for the Prefect server" in said.read_text() or not alive(), 300)
-            proxy.start()
-            out, _ = process.communicate(timeout=300)
-        finally:
-            process.kill()
-    assert process.returncode == 0, out + (tmp_path / "err").read_text()
-    assert (tmp_path / "starts-digits").read_text() == "start\n"
+    assert process.returncode == 0, out + said.read_text()
+    assert (here / "starts-digits").read_text() == "start\n"
     grades = pd.read_parquet(running.store / "tables" / "grades" / "run_group=cli-away")
     assert list(grades["outcome"]) == ["valid"]
     (top,) = flow_runs(running, "cli-away")

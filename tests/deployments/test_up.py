@@ -231,6 +231,11 @@ def test_only_the_login_opens_the_servers(running: Running) -> None:
                 assert link.status != psutil.CONN_LISTEN or link.laddr.ip == "127.0.0.1", process.cmdline()
 
 
+def test_the_server_is_reached_by_the_names_that_the_operator_lists(running: Running) -> None:
+    for name, status in {"proxy.example:4300": 200, "proxy.example:4301": 403}.items():
+        assert running.get(f"{running.installation.url}/api/health", Host=name).status_code == status
+
+
 @pytest.mark.parametrize("path", ["events/out", "logs/out"])
 def test_events_and_logs_come_over_web_sockets_to_those_with_the_login(running: Running, path: str) -> None:
     address = f"{running.installation.url.replace('http', 'ws')}/api/{path}"
