@@ -56,28 +56,20 @@ def test_a_command_whose_attempt_is_cancelled_says_so(fleet: Fleet) -> None:
     assert "1 reused, 1 cancelled" in output or "1 done, 1 cancelled" in output, output
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-def test_a_worker_ends_though_its_server_is_away(fleet: Fleet, number: signal.Signals) -> None:
-    worker = fleet.worker(f"quinn-{number.name.lower()}", 1)
-    fleet.processes.stop("server")
-    try:
-        worker.send_signal(number)
-        gone, _ = psutil.wait_procs([worker], timeout=40)
-        assert gone, "it waits for its server"
-    finally:
-        fleet.start_server()
-
-
-def test_the_agents_of_a_worker_go_on_when_it_and_its_server_end(fleet: Fleet) -> None:
+def test_workers_end_though_their_server_is_away_and_their_agents_go_on(fleet: Fleet) -> None:
     agent = fleet.agent("outlasts", WAITING)
-    worker = fleet.worker("rita", 1)
+    busy = fleet.worker("rita", 1)
     with fleet.detached(agent, "outlasts"):
         pass
-    worker.send_signal(signal.SIGTERM)
+    numbers = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+    idle = {number: fleet.worker(f"quinn-{number.name.lower()}", 1) for number in numbers}
+    busy.send_signal(signal.SIGTERM)
     fleet.processes.stop("server")
     try:
-        gone, _ = psutil.wait_procs([worker], timeout=40)
-        assert gone, "it waits for its server"
+        for number, worker in idle.items():
+            worker.send_signal(number)
+        _, alive = psutil.wait_procs([busy, *idle.values()], timeout=60)
+        assert not alive, "they wait for their server"
         assert len(agent.processes()) == 2
     finally:
         fleet.start_server()
