@@ -43,7 +43,7 @@ def baseline_submission(
             command, env=environment, cwd=scratch, capture_output=True, text=True, timeout=seconds + _GRACE, check=False
         )
     except subprocess.TimeoutExpired:
-        return None, f"it did not end in {seconds + _GRACE:.0f} seconds"
+        return None, f"it did not end in {seconds + _GRACE:.0f} seconds, perhaps because this machine is busy"
     said = (run.stdout + run.stderr).strip().splitlines()
     submission = folders["SUBMISSION_DIR"] / "submission.csv"
     return (submission if submission.is_file() else None), said[-1][:300] if said else "it printed nothing"

@@ -119,7 +119,7 @@ def command(
     from storage.datasets import prepare
     from tasks.baseline_submission import baseline_submission
 
-    failed = 0
+    failed = noted = 0
     for name in selected_ids:
         competition = registry.get(name)
         say(f"{name} ({edition})")
@@ -141,7 +141,9 @@ def command(
             if data.page:
                 _write_page(data.page, competition, data.prepared or scratch / "prepared", edition, shown)
         failed += any(result.verdict == "failed" for result in shown)
-    say(f"{len(selected_ids) - failed} of {counted(len(selected_ids), 'competition')} passed")
+        noted += sum(result.verdict == "noted" for result in shown)
+    notes = f", with {counted(noted, 'note')} to judge" if noted else ""
+    say(f"{len(selected_ids) - failed} of {counted(len(selected_ids), 'competition')} passed{notes}")
     return 1 if failed else 0
 
 

@@ -32,15 +32,16 @@ def baseline(measured: Measured) -> list[str]:
     except InvalidSubmission as error:
         raise Skipped(f"the baseline agent's submission is not valid: {error}") from error
     if score == sample:  # it has kept the sample submission, or predicts a constant
-        raise Skipped(f"the baseline agent did not model these data: {said}")
+        raise Skipped(f"the baseline agent scores like the sample submission; it said: {said}")
     measured.figures["baseline"] = {"baseline": score, "sample": sample}
     if not math.isnan(sample) and not measured.better(score, sample):
-        _, noise, units = sampling_error(measured, submission)
+        scores = f"the baseline agent ({score:.5g}) from the sample submission ({sample:.5g})"
+        try:
+            _, noise, units = sampling_error(measured, submission)
+        except Skipped as reason:
+            raise Skipped(f"the test set does not tell {scores}: {reason}") from reason
         if abs(score - sample) <= _ERRORS * noise:
-            raise Skipped(
-                f"{units} units in the test set do not tell the baseline agent ({score:.5g}) "
-                f"from the sample submission ({sample:.5g}, standard error {noise:.2g})"
-            )
+            raise Skipped(f"{units} units in the test set do not tell {scores}: the standard error is {noise:.2g}")
         return [f"the baseline agent scores {score:.5g}, the sample submission {sample:.5g}, which is better"]
     if medal_for(round(score, SCORE_DECIMALS), thresholds) == "gold":
         remedy = "look for a leak" if thresholds.human else "ask more of gold"  # chosen by the author

@@ -88,7 +88,7 @@ def render_check(measured: Measured, results: Sequence[Result], generated_at: da
             },
             results=[(r.check, clean(r.about), r.verdict, list(map(clean, r.problems))) for r in _worst_first(results)],
             scores=_scores(measured, figures),
-            noise=figures.get("noise"),
+            noise=figures.get("noise", {}).get("standard error"),
             target=None if tables is None else _target(tables),
             skills=_skills(figures),
             tables=[] if tables is None else _examples(tables),

@@ -55,7 +55,7 @@ def score_chart(scores: Mapping[str, float], thresholds: Thresholds, error: floa
     placed = -math.inf
     for name, value in sorted(lines.items(), key=lambda item: sign * item[1]):
         parts.append(_LINE.format(name, at(value), 16, height - 22))
-        if at(value) - placed >= 34:
+        if at(value) - placed >= 52:
             parts.append(_TEXT.format("x", at(value), 11, name))
             placed = at(value)
     if error:
@@ -107,7 +107,7 @@ def bar_chart(bars: Mapping[str, Sequence[float]], label: str, most: float = 1.0
         for place, share in enumerate(shares):
             wide = (WIDTH - left - _RIGHT) * max(share, 0.0) / most
             parts.append(_BAR.format(place, left, y + place * thick, wide, thick - 1, f"{name}: {share:.1%}"))
-        parts.append(_TEXT.format("y", left - 8, y + 12, _short(name, int(left / 7))))
+        parts.append(_TEXT.format("y", left - 8, y + 12, _short(name, int((left - 8) / 7.6))))
         parts.append(_TEXT.format("value", WIDTH - _RIGHT + 8, y + 12, " / ".join(f"{share:.0%}" for share in shares)))
     return svg(parts, _frame(height), label)
 

@@ -207,7 +207,7 @@ def test_a_baseline_that_cannot_model_the_data_is_no_verdict(folder: Folder) -> 
     result = pass_gate("baseline", agent)
     assert (result.verdict, result.problems) == (
         "skipped",
-        ("the baseline agent did not model these data: nothing to learn from",),
+        ("the baseline agent scores like the sample submission; it said: nothing to learn from",),
     )
 
 

@@ -58,6 +58,19 @@ def test_a_browser_shows_it_on_one_screen(
     )
 
 
+@pytest.mark.service("chromium")
+@pytest.mark.parametrize("width", [390, 1440])
+def test_hostile_and_long_words_stay_inside(
+    width: int, prepared: PreparedCompetitions, browser: Browser, tmp_path: Path
+) -> None:
+    words = Result("gold", "w" * 400, "failed", (*EVIL, "w" * 400))
+    columns = Result("features", "about", "ok", figures={"x" * 90: 0.5, EVIL[0]: 0.2})
+    (file := tmp_path / "check.html").write_text(page(prepared, "diabetes", words, columns), "utf-8")
+    browser.open(file, width)
+    assert browser.complaints == []
+    assert browser.run("document.documentElement.scrollWidth") <= width
+
+
 def test_problems_stand_first_and_foreign_text_is_escaped(prepared: PreparedCompetitions) -> None:
     fine, wrong = Result("facts", "about", "ok"), Result("gold", "about", "failed", tuple(EVIL))
     text = page(prepared, "diabetes", fine, wrong)
