@@ -95,7 +95,12 @@ def check_download(
         other_seed = "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
         pool = get_reusable_executor(1, env={"PYTHONHASHSEED": other_seed})
         arguments = (competition.id, raw, scratch / "again", edition, params, competition.folder)
-        return _differences(manifests[0], pool.submit(_prepare_apart, prepare_with, *arguments).result())
+        try:
+            again = pool.submit(_prepare_apart, prepare_with, *arguments).result()
+        except BaseException:  # also Ctrl-C
+            pool.shutdown(kill_workers=True)
+            raise
+        return _differences(manifests[0], again)
 
     result = result_of("prepare", "prepare.py prepares the download", lambda: prepare("prepared"))
     yield result
