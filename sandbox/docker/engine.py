@@ -43,7 +43,7 @@ def connect() -> DockerClient:
         client.api.timeout = REQUEST_SECONDS  # creating a container takes longer
     except (DockerException, OSError) as error:
         raise EngineUnreachable(
-            f"no Docker engine answers ({first_line(error)}): start it, or set DOCKER_HOST, or use --backend process"
+            f"no Docker engine answers ({first_line(error)}): start it, or set DOCKER_HOST, or use another --backend"
         ) from None
     return client
 
