@@ -61,7 +61,8 @@ def file_sets(layout: Layout, columns: Columns) -> Finding[list[FileSet]]:
     elif rest > max(20, sum(map(len, layout.files.values())) / 4):
         doubt = f"{rest} files are not named after a column of {labels.table.name}"
     left_out = f"; left out: {counted(rest, 'other file')}" if rest else ""
-    return Finding(found, doubt or f"named after the rows{left_out}", not doubt)
+    named = "named after the rows" if found else "no files but tables are named after the rows"
+    return Finding(found, doubt or f"{named}{left_out}", not doubt)
 
 
 def _without_answers(found: list[FileSet], layout: Layout, columns: Columns) -> tuple[list[FileSet], str]:

@@ -25,9 +25,10 @@ _SHOWN_FILES = 8
 
 @dataclass(frozen=True)
 class Proposed:
-    """What was proposed; `problem` says why prepare.py does not run on the download."""
+    """What was proposed of which download; `problem` says why prepare.py does not run on it."""
 
     proposal: Proposal
+    download: str
     problem: str | None
 
 
@@ -64,7 +65,7 @@ def convert(slug: str, folder: Path, raw_dir: Path | None, store: Store, yes: bo
         raise UserError(
             f"{folder} cannot be created: {error.strerror}; choose another directory with --into"
         ) from error
-    return Proposed(proposal, problem)
+    return Proposed(proposal, path, problem)
 
 
 def _about(slug: str, optional: bool) -> About:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from pathlib import Path
 
 import click
@@ -11,6 +12,7 @@ import click
 import competitions
 from common.cleaning import clean
 from common.errors import UsageError, UserError
+from common.locations import local_path
 from common.settings import get_settings
 from common.units import counted
 from competitions import registry
@@ -113,9 +115,14 @@ def _from_kaggle(slug: str, folder: Path, raw_dir: Path | None, storage: StoreOp
         click.echo(clean(f"  {place}"))
     if proposed.problem:
         click.echo(clean(f"prepare.py does not run on the download yet: {proposed.problem}"))
+    click.echo("Next, when you have decided what is marked:")
     _show_variable(folder)
-    directory = f" --raw-dir {raw_dir}" if raw_dir else ""
-    click.echo(f"Then: mlebench check {slug}{directory}")
+    download = local_path(proposed.download)
+    click.echo(f"  mlebench check {slug} --raw {shlex.quote(str(download)) if download else 'FILE'}")
+    directory = f" --raw-dir {shlex.quote(str(raw_dir))}" if raw_dir else ""
+    where = f" --store {shlex.quote(storage.store)}" if storage.store else ""
+    click.echo(f"  mlebench prepare -c {slug}{directory}{where}")
+    click.echo(f"  mlebench run -c {slug} --agent baseline{where}")
 
 
 def _show_variable(folder: Path) -> None:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import csv
 import json
+import shlex
 from pathlib import Path
 
 import pytest
 
 from common.settings import get_settings
 from flows.cli import main
+from storage.store import Store
+from storage.tables import read_table
 from tests.kaggle_server import KaggleServer
 
 ID = "planted-passengers"
@@ -73,22 +76,36 @@ def test_from_a_slug_to_a_graded_submission(
     marks = [line for line in text.splitlines() if "CHECK: " in line]
     assert len(marks) == 1, "the person has to read the texts"
 
+    check, prepare, run = _next_steps(shown.out)
     monkeypatch.setenv("MLEBENCH_COMPETITIONS", str(own))
     get_settings.cache_clear()
-    check = ["check", ID, "--raw", str(store / "raw" / ID / f"{ID}.zip")]
     assert main(check) == 1
     assert "description.md, line 1: the texts are those of Kaggle" in capsys.readouterr().out
     description = folder / "description.md"
     description.write_text(description.read_text().partition("\n")[2])
     assert main(check) == 0, capsys.readouterr()
+    assert main(prepare) == 0
 
-    assert main(["prepare", "-c", ID, "--store", str(store)]) == 0
     prepared = next(store.glob(f"prepared/**/{ID}/**/private/test.csv"))
     with prepared.open(newline="") as file:
         assert next(csv.reader(file)) == ["PassengerId", "Transported"]
     capsys.readouterr()
     assert main(["grade-sample", str(prepared), ID, "--store", str(store)]) == 0
     assert json.loads(capsys.readouterr().out)["score"] == 1.0
+
+    assert main([*run, "--run-group", "first"]) == 0
+    assert ID in capsys.readouterr().out
+    assert main(["report", "first", "--store", str(store)]) == 0
+    (grade,) = read_table(Store(str(store)), "grades", ["first"]).to_dict("records")
+    assert (grade["competition_id"], grade["outcome"]) == (ID, "valid")
+    assert 0.0 <= grade["score"] <= 1.0
+    assert ID in (store / "reports" / "first" / "report.html").read_text()
+
+
+def _next_steps(shown: str) -> list[list[str]]:
+    """The commands that are printed, as a person enters them."""
+    lines = [line.strip() for line in shown.splitlines() if line.startswith("  mlebench ")]
+    return [shlex.split(line)[1:] for line in lines]
 
 
 def test_without_kaggle_a_local_download_is_enough(
