@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +13,7 @@ import click
 
 from common.cleaning import clean
 from common.errors import UsageError, UserError
+from common.settings import get_settings
 from common.units import counted, data_size
 
 if TYPE_CHECKING:
@@ -30,6 +33,8 @@ class Proposed:
     proposal: Proposal
     download: str
     problem: str | None
+    found: tuple[str, ...]
+    """What the download consists of, and what is proposed, in words."""
 
 
 def convert(slug: str, folder: Path, raw_dir: Path | None, store: Store, yes: bool) -> Proposed | None:
@@ -65,7 +70,47 @@ def convert(slug: str, folder: Path, raw_dir: Path | None, store: Store, yes: bo
         raise UserError(
             f"{folder} cannot be created: {error.strerror}; choose another directory with --into"
         ) from error
-    return Proposed(proposal, path, problem)
+    words = [f"{table.path}: {', '.join(table.columns)}" for table in layout.tables]
+    words += [f"{what}: {value} ({reason})" for what, value, _, reason in proposal.lines()]
+    return Proposed(proposal, path, problem, tuple(words))
+
+
+def fill_marks(folder: Path, found: tuple[str, ...], model_name: str) -> list[str]:
+    """Have a language model decide what is marked in a folder, and rewrite the description; nothing of it is run.
+
+    Returns:
+        Lines for the person: what was written, what was refused, and what it cost.
+
+    Raises:
+        ModelError: the model cannot be asked.
+    """
+    from competitions.proposals.rewriting import RECORD, question, take_over
+    from grading.competition_checks.checks import marked_places
+    from tasks.language_model import language_model
+    from tasks.wiring.services import gateway_policy
+
+    marked = marked_places(folder)
+    with language_model(model_name, gateway_policy(get_settings())) as model:
+        answer = model.ask(question(folder, found))
+        calls = model.calls()
+    written, refused = take_over(folder, answer)
+    costs = [call["cost_usd"] for call in calls]
+    record = {
+        "model": model_name,
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "files": written,
+        "marked_before": marked,
+        "input_tokens": sum(call["input_tokens"] for call in calls),
+        "output_tokens": sum(call["output_tokens"] for call in calls),
+        "cost_usd": None if None in costs else sum(costs),
+    }
+    if written:
+        (folder / RECORD).write_text(json.dumps(record, indent=2, allow_nan=False) + "\n", "utf-8")
+    cost = "unknown cost" if record["cost_usd"] is None else f"{record['cost_usd']:.4f} US dollars"
+    lines = [f"{model_name} wrote {', '.join(written) or 'nothing'} ({cost})"]
+    if written:
+        lines.append("Read these files before the next command: it runs them with your rights.")
+    return [*lines, *(f"not taken over: {each}" for each in refused)]
 
 
 def _about(slug: str, optional: bool) -> About:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import re
 import shlex
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import click
 
@@ -17,9 +19,35 @@ from common.settings import get_settings
 from common.units import counted
 from competitions import registry
 from competitions.facts import ID_PATTERN
-from flows.commands.options import RAW_DIR, StoreOptions, create_folder, takes
+from flows.commands.options import RAW_DIR, StoreOptions, create_folder, option, takes
 
 TEMPLATE = Path(competitions.__file__).parent / "template"
+
+
+@dataclass(frozen=True)
+class KaggleOptions:
+    """Options for a competition on Kaggle."""
+
+    slug: Annotated[
+        str | None,
+        option(
+            "--from-kaggle",
+            metavar="SLUG",
+            help="Make it of Kaggle's competition SLUG (the last part of its address), and of its data. ID is SLUG by "
+            "default.",
+        ),
+    ] = None
+    raw_dir: Annotated[Path | None, RAW_DIR] = None
+    yes: Annotated[bool, option("--yes", is_flag=True, help="With --from-kaggle: download without asking.")] = False
+    model: Annotated[
+        str | None,
+        option(
+            "--with-model",
+            metavar="MODEL",
+            help="With --from-kaggle: have this language model, of a provider of the settings, decide what is marked "
+            "and rewrite the description. You read what it wrote; nothing of it runs before the next command.",
+        ),
+    ] = None
 
 
 @click.command("new")
@@ -36,22 +64,12 @@ TEMPLATE = Path(competitions.__file__).parent / "template"
     type=click.Path(file_okay=False, path_type=Path),
     help="Make it of this folder in the format of the published benchmark (config.yaml, prepare.py, grade.py).",
 )
-@click.option(
-    "--from-kaggle",
-    "slug",
-    metavar="SLUG",
-    help="Make it of Kaggle's competition SLUG (the last part of its address), and of its data. ID is SLUG by default.",
-)
-@RAW_DIR.named("raw_dir")
-@click.option("--yes", is_flag=True, help="With --from-kaggle: download without asking.")
-@takes(storage=StoreOptions)
+@takes(kaggle=KaggleOptions, storage=StoreOptions)
 def command(
     competition_id: str | None,
     into: Path,
     published: Path | None,
-    slug: str | None,
-    raw_dir: Path | None,
-    yes: bool,
+    kaggle: KaggleOptions,
     storage: StoreOptions,
 ) -> None:
     """Create a competition of your own: a folder ID with a small working competition for you to change.
@@ -60,6 +78,9 @@ def command(
     a competition and of its data, after it has shown what would be downloaded. What cannot be done by rule is marked
     with CHECK, which `mlebench check` refuses.
     """
+    slug = kaggle.slug
+    if kaggle.model and not slug:
+        raise UsageError("--with-model needs --from-kaggle SLUG")
     if slug and published:
         raise UsageError("give one of --from-kaggle and --from-published")
     if (slug and competition_id not in (None, slug)) or not (competition_id := slug or competition_id):
@@ -83,7 +104,7 @@ def command(
         click.echo(f"Then: mlebench check {competition_id} --raw-dir DIR")
         return
     if slug:
-        _from_kaggle(slug, folder, raw_dir, storage, yes)
+        _from_kaggle(slug, folder, kaggle, storage)
         return
     create_folder(TEMPLATE, folder, ["__pycache__"])
     title = competition_id.replace("-", " ").capitalize()
@@ -99,16 +120,23 @@ def command(
     click.echo("competition.yaml, and check again.")
 
 
-def _from_kaggle(slug: str, folder: Path, raw_dir: Path | None, storage: StoreOptions, yes: bool) -> None:
+def _from_kaggle(slug: str, folder: Path, kaggle: KaggleOptions, storage: StoreOptions) -> None:
     """Write the folder, and show what is proposed, why, and what is to be decided."""
     from flows.commands import from_kaggle
     from grading.competition_checks.checks import marked_places
 
-    proposed = from_kaggle.convert(slug, folder, raw_dir or get_settings().raw_dir, storage.open(new=True), yes)
+    raw_dir = kaggle.raw_dir or get_settings().raw_dir
+    proposed = from_kaggle.convert(slug, folder, raw_dir, storage.open(new=True), kaggle.yes)
     if proposed is None:
         return
     for what, value, sure, reason in proposed.proposal.lines():
         click.echo(clean(f"  {what}: {value}  ({'' if sure else 'not sure: '}{reason})"))
+    if kaggle.model:
+        try:
+            for line in from_kaggle.fill_marks(folder, proposed.found, kaggle.model):
+                click.echo(clean(line))
+        except UserError as error:  # the folder is there, as without a model
+            click.echo(clean(f"{kaggle.model} was not asked: {error}"), err=True)
     marked = marked_places(folder)
     click.echo(f"Created {folder}. {counted(len(marked), 'place')} marked with CHECK, for you to decide:")
     for place in marked:
@@ -119,7 +147,7 @@ def _from_kaggle(slug: str, folder: Path, raw_dir: Path | None, storage: StoreOp
     _show_variable(folder)
     download = local_path(proposed.download)
     click.echo(f"  mlebench check {slug} --raw {shlex.quote(str(download)) if download else 'FILE'}")
-    directory = f" --raw-dir {shlex.quote(str(raw_dir))}" if raw_dir else ""
+    directory = f" --raw-dir {shlex.quote(str(raw_dir))}" if kaggle.raw_dir else ""
     where = f" --store {shlex.quote(storage.store)}" if storage.store else ""
     click.echo(f"  mlebench prepare -c {slug}{directory}{where}")
     click.echo(f"  mlebench run -c {slug} --agent baseline{where}")

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from common.errors import UserError, keep_line, line_of
+from competitions.proposals.rewriting import noted
 from competitions.scoring.errors import InvalidSubmission
 from grading.competition_checks.checks import CHECKS, Skipped, Subject
 from grading.competition_checks.gates import GATES
@@ -119,6 +120,8 @@ def check_prepared(
     subject = measured.subject
     if competition.published_format:
         yield Result("format", "Folders in the published format promise less.", "noted", _FORMAT)
+    if written := noted(competition.folder):
+        yield Result("model", "Files that a language model wrote are read by a person.", "noted", (written,))
     for name, check in CHECKS.items():
         about = _FORMAT_ABOUT.get(name) if competition.published_format else None
         result = result_of(name, about or _first_line(check), lambda check=check: check(subject), subject.raised)  # type: ignore[misc]

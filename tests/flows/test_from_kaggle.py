@@ -5,15 +5,20 @@ from __future__ import annotations
 import csv
 import json
 import shlex
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
 from common.settings import get_settings
 from flows.cli import main
 from storage.store import Store
 from storage.tables import read_table
+from tests.flows.test_integrity_violations import provided
 from tests.kaggle_server import KaggleServer
+from tests.sandbox.gateway.llm import OPENAI_USAGE, ScriptedLLM
 
 ID = "planted-passengers"
 EVALUATION = """<h2>Evaluation</h2><p>Submissions are evaluated on <b>classification accuracy</b>, the percentage of
@@ -167,3 +172,70 @@ def test_a_running_code_competition_is_named_as_such(
     assert "note: Kaggle names no metric" in shown
     assert "note: no leaderboard: " in shown
     assert "metric: accuracy  (the evaluation page says 'accuracy')" in shown, "the page names it"
+
+
+class Writer(ScriptedLLM):
+    """Answers with these files, by their names."""
+
+    files: dict[str, str]
+
+    def _whole(self, path: str, body: Any) -> Any:
+        text = "\n".join(f"=== FILE {name} ===\n{content}\n=== END ===" for name, content in self.files.items())
+        return {"choices": [{"index": 0, "message": {"role": "assistant", "content": text}}], "usage": OPENAI_USAGE}
+
+
+@pytest.fixture
+def writer(monkeypatch: pytest.MonkeyPatch) -> Iterator[Writer]:
+    writer = Writer()
+    with provided(writer, monkeypatch):
+        yield writer
+
+
+def test_a_model_decides_what_is_marked_and_a_person_is_told_to_read_it(
+    planted: KaggleServer,
+    writer: Writer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    writer.files = {
+        "description.md": "# Passengers\n\n## Overview\n\nFind who arrived elsewhere.\n\n## Data\n\n- `train.csv`\n"
+        "- `test.csv`\n- `sample_submission.csv`\n\n## Evaluation\n\nAccuracy; higher is better.\n\n## Submission\n\n"
+        "```\nPassengerId,Transported\n0013_01,False\n```\n",
+        "prepare.py": "import os\n\n\ndef prepare(raw, edition, params):\n    os.remove('x')\n",
+        "grade.py": "def grade(:\n",
+        "competition.yaml": "id: other\n",
+    }
+    own, store = tmp_path / "own", tmp_path / "store"
+    new = ["new", "--from-kaggle", ID, "--into", str(own), "--store", str(store), "--yes", "--with-model", "gpt-4o"]
+    assert main(new) == 0
+    shown = capsys.readouterr().out
+    assert "gpt-4o wrote description.md (unknown cost)" in shown, "the provider of tests has no list prices"
+    assert "not taken over: prepare.py: line 1 imports os" in shown
+    assert "not taken over: grade.py: it is no Python" in shown
+    assert "not taken over: competition.yaml: it is none of the files to change" in shown
+    assert "0 places marked" in shown
+    (request,) = writer.requests
+    prompt = request.body["messages"][0]["content"]
+    assert "percentage of predicted labels" in " ".join(prompt.split()), "the evaluation page"
+    assert "train.csv: PassengerId, HomePlanet" in prompt
+    assert "competitions.scoring.metrics.ranking.roc_auc(" in prompt
+    record = yaml.safe_load((own / ID / "written_by.yaml").read_text())
+    assert (record["model"], record["files"], record["input_tokens"]) == ("gpt-4o", ["description.md"], 1000)
+    assert record["marked_before"][0].startswith("description.md, line 1: ")
+    monkeypatch.setenv("MLEBENCH_COMPETITIONS", str(own))
+    get_settings.cache_clear()
+    main(_next_steps(shown)[0])
+    assert "gpt-4o wrote description.md on" in capsys.readouterr().out
+
+
+def test_without_the_model_the_folder_is_as_proposed(
+    planted: KaggleServer, writer: Writer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    writer.fail = (401, {"error": {"message": "wrong key"}})
+    new = ["new", "--from-kaggle", ID, "--into", str(tmp_path), "--store", str(tmp_path / "s"), "--yes"]
+    assert main([*new, "--with-model", "gpt-4o"]) == 0
+    shown = capsys.readouterr()
+    assert "gpt-4o was not asked: " in shown.err
+    assert "1 place marked with CHECK" in shown.out
+    assert not (tmp_path / ID / "written_by.yaml").exists()
