@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from competitions.scoring.errors import InvalidSubmission
 from grading.competition_checks.noise import sampling_error
-from grading.competition_checks.subject import Skipped
+from grading.competition_checks.subject import Skipped, number_of
 from grading.medals import medal_for
 from grading.report import SCORE_DECIMALS
 
@@ -31,6 +31,7 @@ def baseline(measured: Measured) -> list[str]:
         score, sample = subject.score(submission), subject.score(sample_path)
     except InvalidSubmission as error:
         raise Skipped(f"the baseline agent's submission is not valid: {error}") from error
+    number_of(score, "the baseline agent's predictions")
     if score == sample:  # it has kept the sample submission, or predicts a constant
         raise Skipped(f"the baseline agent scores like the sample submission; it said: {said}")
     measured.figures["baseline"] = {"baseline": score, "sample": sample}

@@ -17,7 +17,7 @@ from competitions.scoring.errors import InvalidSubmission
 from grading.competition_checks import leaks
 from grading.competition_checks.csvfile import table, to_csv
 from grading.competition_checks.description import example_problems, leftovers, metric_problems, sections
-from grading.competition_checks.subject import MAX_SAMPLE_BYTES, Skipped, Subject, require_small_sample
+from grading.competition_checks.subject import MAX_SAMPLE_BYTES, Skipped, Subject, number_of, require_small_sample
 
 _MARK = re.compile(r"(?:#|<!--) CHECK: ")
 
@@ -91,7 +91,7 @@ def order(subject: Subject) -> list[str]:
     """Rows are matched by id: the gold submission with shuffled rows has the same score."""
     header, rows = table(subject.file("gold_submission").read_bytes())
     random.Random(0).shuffle(rows)
-    score = subject.score(subject.file("gold_submission"))
+    score = number_of(subject.score(subject.file("gold_submission")), "the rows of the gold submission")
     with tempfile.TemporaryDirectory(prefix="mlebench-check-") as folder:
         path = Path(folder) / "submission.csv"
         path.write_bytes(to_csv(header, rows))
@@ -145,7 +145,8 @@ def hostile(subject: Subject) -> list[str]:
     outcomes = subject.hostile_outcomes
     if outcomes.raises and not outcomes.grading and not outcomes.died:
         raise Skipped(f"raises what is shown above: {outcomes.raises}")
-    return [*outcomes.died, *outcomes.grading, *([f"in all: {outcomes.raises}"] if outcomes.raises else [])]
+    raised = f"in all: {outcomes.raises}; raise InvalidSubmission, as competitions.scoring.cells.numbers does"
+    return [*outcomes.died, *outcomes.grading, *([raised] if outcomes.raises else [])]
 
 
 def validity(subject: Subject) -> list[str]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from competitions.scoring.errors import InvalidSubmission
 from grading.competition_checks.csvfile import Row
-from grading.competition_checks.subject import Skipped
+from grading.competition_checks.subject import Skipped, number_of
 from grading.competition_checks.submissions import Rows, number_cells, numbers_of, score_rows
 
 if TYPE_CHECKING:
@@ -23,9 +23,10 @@ _DRAWS = 5
 def scores_of_chance(subject: Subject, rows: Rows) -> tuple[float, dict[str, float]]:
     """The score of the right answers, and those of constant, shuffled and random predictions that are not right.
 
-    Raises `Skipped` if none of them is a valid submission, as where each class must occur once.
+    Raises `Skipped` if none of them is a valid submission, as where each class must occur once, and if right answers
+    have no score.
     """
-    right = score_rows(subject, rows.header, rows.right)
+    right = number_of(score_rows(subject, rows.header, rows.right), "the right answers")
     scores: dict[str, float] = {}
     refusal = "all answers are equal"
     for name in ("constant", "shuffled", "random"):

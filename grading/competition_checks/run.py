@@ -140,6 +140,7 @@ def measured_of(
 
     if not (prepared / "manifest.parquet").is_file():
         raise UserError(f"{prepared} is not a prepared dataset: it has no manifest.parquet")
+    prepared = prepared.resolve()  # the baseline agent runs in another directory
     return Measured(
         Subject(competition, prepared, pd.read_parquet(prepared / "manifest.parquet"), edition), run_baseline
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import math
 import re
 import tempfile
 import warnings
@@ -133,6 +134,13 @@ def require_small_sample(subject: Subject) -> None:
     size = subject.file("sample_submission").stat().st_size
     if size > MAX_SAMPLE_BYTES:
         raise Skipped(f"the sample submission has {data_size(size)}; try it on a smaller download")
+
+
+def number_of(score: float, whose: str) -> float:
+    """The score. Raises `Skipped` if it is NaN, with which nothing can be compared."""
+    if math.isnan(score):
+        raise Skipped(f"{whose} score NaN: the grader returns no number")
+    return score
 
 
 @dataclass(frozen=True)

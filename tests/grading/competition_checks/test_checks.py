@@ -161,6 +161,13 @@ def test_rows_by_position(folder: Path, edit: Edit, tmp_path: Path) -> None:
     assert "in another order" in found["order"]
 
 
+def test_a_grader_without_a_number_passes_nothing(folder: Path, edit: Edit, tmp_path: Path) -> None:
+    edit("grade.py", "return rmse(", 'return float("nan") * rmse(')
+    found = results(folder, tmp_path, slow=False)
+    assert {found[name].verdict for name in ("sample", "gold")} == {"failed"}
+    assert found["order"].problems == ("the rows of the gold submission score NaN: the grader returns no number",)
+
+
 def test_rows_by_position_as_declared(folder: Path, edit: Edit, tmp_path: Path) -> None:
     edit("grade.py", "submission, answers = align(", "align(")
     edit("competition.yaml", "source: bundled", "oddities: [rows-by-position]\nsource: bundled")
@@ -171,7 +178,7 @@ def test_a_grader_that_falls_over(folder: Path, edit: Edit, tmp_path: Path) -> N
     edit("grade.py", 'numbers(submission, "area")', 'submission["area"]')
     found = failed(folder, tmp_path, slow=True)["hostile"]
     assert "cells: blank in one: raises ValueError: could not convert string to float" in found
-    assert "in all: 76 times ValueError in my-competition/grade.py, line 17" in found
+    assert "in all: 76 times ValueError in my-competition/grade.py, line 17; raise InvalidSubmission, as" in found
 
 
 def test_an_exception_is_shown_once_with_file_and_line(folder: Path, edit: Edit, tmp_path: Path) -> None:

@@ -211,6 +211,21 @@ def test_a_baseline_that_cannot_model_the_data_is_no_verdict(folder: Folder) -> 
     )
 
 
+def test_a_grader_without_a_number_passes_nothing(
+    folder: Folder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the prepared dataset is named by a relative path."""
+    folder.edit("grade.py", "return rmse(", 'return float("nan") * rmse(')
+    competition = folder.prepared().subject.competition
+    monkeypatch.chdir(tmp_path)
+    agent = partial(baseline_submission, scratch=tmp_path / "agent")
+    measured = measured_of(competition, Path(folder.out.name), "v1", agent)
+    for name in ("metric", "chance", "noise", "scale", "baseline"):
+        result = pass_gate(name, measured)
+        assert result.verdict == "skipped"
+        assert "no number" in result.problems[0] or name in ("noise", "scale"), result.problems
+
+
 @pytest.mark.parametrize("competition_id", sorted({*SHAPES, "breast-cancer", "diabetes", "digits"}))
 def test_every_shape_of_competition(competition_id: str, prepared: PreparedCompetitions) -> None:
     """A gate may note something of a published competition, but fails and raises for none."""
