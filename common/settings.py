@@ -27,7 +27,7 @@ from pydantic_settings import (
 )
 
 from common.environment import bare, settle
-from common.errors import UserError, close_matches, expected, one_line
+from common.errors import UserError, close_matches, expected, explained, one_line
 from common.plain_json import parse_json, read_json
 from common.providers import Price, Provider
 from common.quantities import Disk, Memory, Seconds, Size, TimeLimit
@@ -339,12 +339,15 @@ def _warn_of_unknown_variables(environment: Mapping[str, str]) -> None:
 
 
 def _explanation(error: ValidationError) -> str:
-    """The first unknown key, or else the first invalid value, in one line."""
+    """The first unknown key, or else the first invalid value, or all in tables of the file, in one line."""
     problems = error.errors()
     first = next((problem for problem in problems if problem["type"] == "extra_forbidden"), problems[0])
     keys = [str(part) for part in first["loc"]]
     variable = PREFIX + "__".join(keys).upper()
     if first["type"] != "extra_forbidden":
+        in_environment = any(name.upper().startswith(f"{PREFIX}{keys[0]}__".upper()) for name in os.environ)
+        if len(keys) > 1 and keys[0] in file_values() and not in_environment:
+            return f"mlebench.toml: {explained(error)}"
         return f"setting {variable}: {expected(first)}"
     known = Settings.model_fields
     if len(keys) > 1:  # a table of models by name, as `providers`

@@ -6,9 +6,16 @@ import datetime
 import hashlib
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 Text = Annotated[str, Field(min_length=1)]
+
+
+def _no_fraction(version: object) -> object:
+    """Raise ValueError for a version such as 1.10 without quotes, which TOML reads as 1.1."""
+    if isinstance(version, float):
+        raise ValueError(f'must be in quotes, as in "{version}"')  # noqa: TRY004 - pydantic reports only these
+    return version
 
 
 class RecordedSplit(BaseModel):
@@ -27,7 +34,9 @@ class OwnSplit(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", coerce_numbers_to_str=True)
 
-    version: Text = Field(description="Another one whenever the competitions change, such as 2.")
+    version: Annotated[Text, BeforeValidator(_no_fraction)] = Field(
+        description="Another one whenever the competitions change, such as 2."
+    )
     date: datetime.date = Field(description="Day of this version, YYYY-MM-DD.")
     competitions: list[str] = Field(min_length=1, description="Their ids, also of competitions of your own.")
     description: Text = Field(

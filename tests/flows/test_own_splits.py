@@ -83,9 +83,16 @@ def test_competitions_of_ones_own_have_dates_for_the_cutoffs_of_models(
         ("unknown", ["digits"], "", 1, "'unknown' is a split of the benchmark"),
         ('"a b"', ["digits"], "", 1, "'a b' is no name; use letters, digits"),
         ("fresh", ["digit"], "", 2, "split 'fresh' of the settings: unknown competition 'digit'. Did you mean digits?"),
-        ("fresh", [], "", 1, "SPLITS__FRESH__COMPETITIONS: must be of at least 1 entries"),
+        ("fresh", [], "", 1, "mlebench.toml: splits.fresh.competitions: must be of at least 1 entries"),
         ("fresh", ["digits"], "versions = 2", 1, "unknown setting splits.fresh.versions"),
-        ("fresh", ["digits"], "[splits.other]", 1, "SPLITS__OTHER__VERSION: must be given"),
+        (
+            "fresh",
+            ["digits"],
+            "[splits.other]",
+            1,
+            "splits.other.version: missing; splits.other.date: missing; spl",
+        ),
+        ("fresh", ["digits"], "[splits.other]\nversion = 1.10", 1, "splits.other.version: must be in quotes"),
         ("other", ["digits"], "", 2, "unknown split 'fresh'; splits are low, lite, medium, high, all, dev, demo, sys"),
     ],
 )
