@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from common.settings import OTHER_VARIABLES, PREFIX, Settings
+from competitions.facts import CompetitionFacts
 from flows.cli import cli
 
 ROOT = Path(__file__).parents[1]
@@ -41,6 +42,11 @@ def test_every_command_exists_with_its_options(line: str) -> None:
     assert command is not None, name
     if arguments:
         command.make_context(name, arguments)
+
+
+def test_the_complete_competition_yaml_is_valid() -> None:
+    (text,) = [block for document, block in blocks("yaml") if document == "competitions.md" and block.startswith("id:")]
+    assert CompetitionFacts.model_validate(yaml.safe_load(text)).resampling
 
 
 @pytest.mark.parametrize(
