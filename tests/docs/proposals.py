@@ -1,7 +1,8 @@
 """The table of docs/new_competitions.md: what is proposed for each competition of the catalog, from its miniature.
 
-`python -m tests.docs.proposals` brings it up to date. What precedes the line BEGIN is written by hand. The text about
-evaluation is the section of the catalog's description, because Kaggle's pages are not part of this project.
+`python -m tests.docs.proposals` brings it up to date, and the figures between FIGURES and END. The rest is written by
+hand. The text about evaluation is the section of the catalog's description, because Kaggle's pages are not part of this
+project.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ from storage.datasets import prepare
 from tests.prepared import Prepared, PreparedCompetitions
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "new_competitions.md"
+FIGURES = "<!-- figures from the miniatures of tests by python -m tests.docs.proposals -->"
+END = "<!-- figures end -->"
 BEGIN = "<!-- generated from the miniatures of tests by python -m tests.docs.proposals -->"
 _PASSES = "passes check"
 _SHOWN = 100  # characters of an exception
@@ -171,8 +174,10 @@ def main(only: list[str]) -> None:
     print("\n".join(lines))
     if not only:
         head = "| competition | kind | columns | scores | direction | marks in grade.py | marks in prepare.py | runs |"
-        table = [*lines, "", head, "|---|---|---|---|---|---|---|---|", *(each.row for each in rows), ""]
+        table = [head, "|---|---|---|---|---|---|---|---|", *(each.row for each in rows), ""]
         above = DOCUMENT.read_text("utf-8").partition(BEGIN)[0]
+        before, after = above.partition(FIGURES)[0], above.partition(END)[2]
+        above = "\n".join([before + FIGURES, "", *lines, "", END + after])
         DOCUMENT.write_text(above + BEGIN + "\n\n" + "\n".join(table), "utf-8")
 
 
