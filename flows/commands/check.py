@@ -160,9 +160,10 @@ def _show(competition_id: str, result: Result) -> Result:
     if answer({"competition_id": competition_id, **asdict(result)}):
         return result
     style = {"ok": "green", "failed": "red", "skipped": "yellow", "noted": "yellow"}[result.verdict]
-    click.echo(f"  {click.style(f'{result.verdict:7}', fg=style)} {result.check:10} {result.about}")
-    for problem in result.problems:
-        click.echo(f"          {problem}")
+    first, *further = result.lines
+    click.echo(f"  {click.style(f'{result.verdict:7}', fg=style)} {result.check:11} {first}")
+    for line in further:
+        click.echo(f"{'':22}{line}")
     return result
 
 

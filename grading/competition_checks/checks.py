@@ -23,13 +23,9 @@ _MARK = re.compile(r"(?:#|<!--) CHECK: ")
 
 
 def facts(subject: Subject) -> list[str]:
-    """Files with a role exist. The description has its sections and names every public top-level file.
-
-    No place is left that `mlebench new` has marked.
-    """
+    """Files with a role exist. The description has its sections and names every public top-level file."""
     roles = ("answers", "sample_submission", "gold_submission")
     problems = [f"{role} {path.name} was not prepared" for role in roles if not (path := subject.path(role)).is_file()]
-    problems += marked_places(subject.competition.folder)
     if subject.competition.published_format:
         return problems
     text = subject.competition.describe(subject.edition)
@@ -38,6 +34,11 @@ def facts(subject: Subject) -> list[str]:
     problems += [f"description.md does not name {name}" for name in unnamed if name not in text]
     headings = ("## Overview", "## Data", "## Evaluation", "## Submission")
     return problems + [f"description.md has no section {heading!r}" for heading in headings if heading not in text]
+
+
+def marks(subject: Subject) -> list[str]:
+    """No place is left that is marked with CHECK."""
+    return marked_places(subject.competition.folder)
 
 
 def description(subject: Subject) -> list[str]:
@@ -172,6 +173,7 @@ def marked_places(folder: Path) -> list[str]:
 
 CHECKS: dict[str, Callable[[Subject], list[str]]] = {
     "facts": facts,
+    "marks": marks,
     "description": description,
     "sample": sample,
     "gold": gold,

@@ -30,7 +30,7 @@ def features(measured: Measured) -> list[str]:
     if tables.test is None or not tables.features:
         raise Skipped("the test rows have no table")
     rows = drawn(tables.test[tables.features[:_MAX_COLUMNS]])
-    found = skills(rows, tables.answers.loc[rows.index])
+    found = skills(rows, tables.answers.loc[rows.index], measured.groups)
     measured.figures["features"] = dict(list(found.items())[:10])
     return [
         f"column {name} explains {value:.0%} of the variance of the answers alone"
@@ -44,7 +44,7 @@ def metadata(measured: Measured) -> list[str]:
     tables = _with_answers(measured)
     answers = drawn(tables.answers)
     files = test_files(measured.files, tables.answers.index)
-    found = skills(_metadata(tables, files).reindex(answers.index), answers)
+    found = skills(_metadata(tables, files).reindex(answers.index), answers, measured.groups)
     measured.figures["metadata"] = found
     return [
         f"{name} explains {value:.0%} of the variance of the answers"

@@ -31,7 +31,10 @@ GATES: dict[str, Gate] = {
     "features": Gate(features, "a strong feature may be part of the task"),
     "metadata": Gate(metadata, "rows may be in the order of time, groups or sizes, which agents may use"),
     "copies": Gate(copies, "the source may repeat itself, as short texts and simulations do"),
-    "noise": Gate(noise, "a tenth of the training data is often too small; report several seeds and standard errors"),
+    "noise": Gate(
+        noise,
+        "test sets are often too small, and groups may not matter; report several seeds and errors",
+    ),
     "scale": Gate(scale, "leaderboards of few teams, or of a metric where constants do well, have such medians"),
     "baseline": Gate(baseline, "the task may be too hard or too easy for simple models"),
 }

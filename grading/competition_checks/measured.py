@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from grading.competition_checks.groups import Groups, declared_groups, found_groups
 from grading.competition_checks.ignorant import scores_of_chance
 from grading.competition_checks.public_files import PublicFile, public_files
-from grading.competition_checks.subject import Subject, require_small_sample
+from grading.competition_checks.subject import Skipped, Subject, require_small_sample
 from grading.competition_checks.submissions import Rows, rows_of
 from grading.competition_checks.task_tables import TaskTables, task_tables
 from grading.medals import Thresholds
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 RunBaseline = Callable[[Path, Path], tuple[Path | None, str]]
 """Runs the baseline agent on public files, given the path of the sample submission. Returns its submission, None if
@@ -52,6 +58,22 @@ class Measured:
     def tables(self) -> TaskTables:
         """Answers by id, and the public tables. Raises `Skipped`."""
         return task_tables(self.subject, self.rows)
+
+    @cached_property
+    def found_groups(self) -> Groups | None:
+        """The groups of rows that the public tables show and competition.yaml does not declare."""
+        if self.subject.competition.facts.resampling is not None:
+            return None
+        with contextlib.suppress(Skipped):
+            return found_groups(self.tables)
+        return None
+
+    @cached_property
+    def groups(self) -> pd.Series | None:
+        """The group of each test row by its id, declared or found; None if single rows are. Raises `Skipped`."""
+        if self.found_groups is not None:
+            return self.found_groups.of_rows
+        return declared_groups(self.subject, self.tables) if self.subject.competition.facts.resampling else None
 
     @cached_property
     def files(self) -> list[PublicFile]:

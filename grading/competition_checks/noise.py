@@ -48,12 +48,14 @@ def noise(measured: Measured) -> list[str]:
     if not error > 0:
         raise Skipped("a score worth bronze is the same in all halves of the test set, so its noise is not known")
     luck = 1 - NormalDist().cdf(distance / error)
-    measured.figures["noise"] = {"score": score, "standard error": error, "units": float(units), "luck": luck}
+    measured.figures["noise"] = {"units": float(units), "standard error": error, "luck": round(luck, 4), "score": score}
+    problems = [measured.found_groups.note()] if measured.found_groups else []
     if luck <= LUCK[0]:
-        return []
+        return problems
     return [
+        *problems,
         f"with {units} units in the test set, a score worth bronze has a standard error of {error:.2g}; gold is "
-        f"{distance:.2g} better, and earned by luck with probability {luck:.2f}"
+        f"{distance:.2g} better, and earned by luck with probability {luck:.2f}",
     ]
 
 

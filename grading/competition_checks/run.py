@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -23,16 +24,17 @@ if TYPE_CHECKING:
     from competitions.editions import Edition
 
 _FORMAT = (
-    "preparing is one piece of work: it has no chunks that several workers share, or that an interruption leaves done",
+    "in this format, preparing is one piece: it has no chunks that workers share or an interruption leaves done",
     "prepare.py writes into a temporary directory, in which the unpacked download and the dataset need room",
     "edition v2 has the same files and scores as v1",
     "the grader may let answers decide what is valid, and show them to agents in its messages (see `validity`)",
 )
-_FORMAT_ABOUT = {"facts": "Files with a role exist, and no place is left that is marked with CHECK."}
+_FORMAT_ABOUT = {"facts": "Files with a role exist."}
 """What is checked of a folder in the published format, where that is less than of ours."""
 _NOT_PROMISED = ("description", "gold", "order", "hostile", "validity")
 """What published graders do not promise either. Answers in public files are an error in every format."""
 _MAX_PROBLEMS = 10  # maximum number of problems shown per check
+_MAX_FIGURES = 4
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,15 @@ class Result:
     problems: tuple[str, ...] = ()
     figures: dict[str, float] = field(default_factory=dict)
     """What a gate has measured."""
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """What to show: what was found; if nothing was, what holds, with the first figures."""
+        if self.verdict != "ok":
+            return self.problems or (self.about,)
+        shown = [f"{name} {_short(value)}" for name, value in self.figures.items() if math.isfinite(value)]
+        about = f"{self.about.removesuffix('.')}: {', '.join(shown[:_MAX_FIGURES])}" if shown else self.about
+        return (about, *self.problems)
 
 
 class Prepare(Protocol):
@@ -152,7 +163,7 @@ def pass_gate(name: str, measured: Measured) -> Result:
     raised = measured.subject.raised
     result = result_of(name, _first_line(gate.check), lambda: gate.check(measured), raised)
     if result.verdict == "failed" and gate.reason and name in measured.figures:  # without them, it raised an exception
-        result = replace(result, verdict="noted", problems=(*result.problems, f"no failure: {gate.reason}"))
+        result = replace(result, verdict="noted", problems=(*result.problems, f"why this may be fine: {gate.reason}"))
     return replace(result, figures=measured.figures.get(name, {}))
 
 
@@ -195,6 +206,11 @@ def _differences(first: pd.DataFrame, second: pd.DataFrame) -> list[str]:
     merged = first[columns].merge(second[columns], how="outer", indicator=True)
     paths = merged[merged["_merge"] != "both"]
     return [f"{part}/{path} differs" for part, path in sorted({*zip(paths["part"], paths["path"], strict=True)})]
+
+
+def _short(value: float) -> str:
+    """A figure with four digits, whole numbers with all."""
+    return f"{value:.0f}" if value.is_integer() and abs(value) < 1e15 else f"{value:.4g}"
 
 
 def _first_line(check: Callable[..., Any]) -> str:

@@ -41,25 +41,26 @@ def targets_of(answers: pd.DataFrame) -> NDArray[np.float64] | None:
     return np.column_stack(varying) if varying else None
 
 
-def skill(feature: pd.Series, targets: NDArray[np.float64]) -> float:
+def skill(feature: pd.Series, targets: NDArray[np.float64], groups: NDArray[Any] | None = None) -> float:
     """The share of the variance of the answers that a decision tree on one column explains in cross-validation.
 
     1 for a column that tells them, about 0 for one that tells nothing. A tree finds any function of numbers, in
-    either direction and with gaps, and blocks of neighbours with the same answer.
+    either direction and with gaps, and blocks of neighbours with the same answer. Rows of one of the `groups` are in
+    the same fold: what only tells the groups apart, such as the number of a patient, tells nothing.
     """
     import numpy as np
-    from sklearn.model_selection import KFold, cross_val_predict
+    from sklearn.model_selection import GroupKFold, KFold, cross_val_predict
     from sklearn.tree import DecisionTreeRegressor
 
     values = _numbers(feature)
     if len(values) < MIN_ROWS or (values == values[0]).all():
         return 0.0
     total = np.square(targets - targets.mean(axis=0)).sum()
-    folds = KFold(_FOLDS, shuffle=True, random_state=0)
+    folds = KFold(_FOLDS, shuffle=True, random_state=0) if groups is None else GroupKFold(min(_FOLDS, len(set(groups))))
     unexplained = [total]
     for leaves in _LEAVES:
         tree = DecisionTreeRegressor(min_samples_leaf=max(2, len(values) // leaves), random_state=0)
-        predicted = cross_val_predict(tree, values[:, None], targets, cv=folds).reshape(targets.shape)
+        predicted = cross_val_predict(tree, values[:, None], targets, groups=groups, cv=folds).reshape(targets.shape)
         unexplained.append(np.square(targets - predicted).sum())
     return float(1 - min(unexplained) / total)
 
@@ -69,12 +70,15 @@ def drawn(table: pd.DataFrame) -> pd.DataFrame:
     return table if len(table) <= MAX_ROWS else table.sample(MAX_ROWS, random_state=0)
 
 
-def skills(features: pd.DataFrame, answers: pd.DataFrame) -> dict[str, float]:
-    """The skill of each column, best first. The rows of both are the same."""
+def skills(features: pd.DataFrame, answers: pd.DataFrame, groups: pd.Series | None = None) -> dict[str, float]:
+    """The skill of each column, best first. The rows of both are the same, and among those of `groups`."""
     targets = targets_of(answers)
     if targets is None or len(answers) < MIN_ROWS:
         return {}
-    found = {str(name): skill(features[name], targets) for name in features}
+    of_rows = None if groups is None else groups.loc[answers.index].to_numpy()
+    if of_rows is not None and not 1 < len(set(of_rows)) < len(of_rows):
+        of_rows = None
+    found = {str(name): skill(features[name], targets, of_rows) for name in features}
     return dict(sorted(found.items(), key=lambda item: -item[1]))
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from common.cleaning import clean
+from grading.competition_checks.features import MIN_FEATURE_SKILL, MIN_METADATA_SKILL
 from grading.competition_checks.measured import Measured
 from grading.competition_checks.public_files import PublicFile, files_by_id, test_files, training_files
 from grading.competition_checks.subject import Skipped
@@ -86,7 +87,7 @@ def render_check(measured: Measured, results: Sequence[Result], generated_at: da
             counts={
                 verdict: sum(r.verdict == verdict for r in results) for verdict in ("failed", "noted", "skipped", "ok")
             },
-            results=[(r.check, clean(r.about), r.verdict, list(map(clean, r.problems))) for r in _worst_first(results)],
+            results=[(r.check, clean(r.about), r.verdict, list(map(clean, r.lines))) for r in _worst_first(results)],
             scores=_scores(measured, figures),
             noise=figures.get("noise", {}).get("standard error"),
             target=None if tables is None else _target(tables),
@@ -125,10 +126,16 @@ def _target(tables: TaskTables) -> Target:
 
 def _skills(figures: dict[str, dict[str, float]]) -> Markup | None:
     found = {**figures.get("features", {}), **figures.get("metadata", {})}
+    limits = {
+        clean(name): limit
+        for gate, limit in (("features", MIN_FEATURE_SKILL), ("metadata", MIN_METADATA_SKILL))
+        for name in figures.get(gate, {})
+    }
     best = {
         clean(name): [max(value, 0.0)] for name, value in sorted(found.items(), key=lambda item: -item[1])[:_MAX_BARS]
     }
-    return bar_chart(best, "columns alone", left=min(20 + 7.0 * max(map(len, best)), _NAMES)) if best else None
+    left = min(20 + 7.0 * max(map(len, best), default=0), _NAMES)
+    return bar_chart(best, "columns alone", left=left, limits=limits) if best else None
 
 
 def _examples(tables: TaskTables) -> list[Rows]:

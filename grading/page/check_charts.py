@@ -97,8 +97,17 @@ def _classes(train: Sequence[str], test: Sequence[str], values: Sequence[str]) -
     return bar_chart(bars, "shares of the classes in both parts", most)
 
 
-def bar_chart(bars: Mapping[str, Sequence[float]], label: str, most: float = 1.0, left: float = _LEFT) -> Markup:
-    """A row for each name, with a bar for each of its shares, from 0 to `most`. `left` is the width of names."""
+def bar_chart(
+    bars: Mapping[str, Sequence[float]],
+    label: str,
+    most: float = 1.0,
+    left: float = _LEFT,
+    limits: Mapping[str, float] | None = None,
+) -> Markup:
+    """A row for each name, with a bar for each of its shares, from 0 to `most`.
+
+    `left` is the width of names. `limits` are drawn as lines across the rows of these names.
+    """
     height = _ROW * len(bars) + 6
     parts = []
     for row, (name, shares) in enumerate(bars.items()):
@@ -107,6 +116,10 @@ def bar_chart(bars: Mapping[str, Sequence[float]], label: str, most: float = 1.0
         for place, share in enumerate(shares):
             wide = (WIDTH - left - _RIGHT) * max(share, 0.0) / most
             parts.append(_BAR.format(place, left, y + place * thick, wide, thick - 1, f"{name}: {share:.1%}"))
+        if limits and name in limits:
+            parts.append(
+                _LINE.format("limit", left + (WIDTH - left - _RIGHT) * limits[name] / most, y - 2, y + _ROW - 4)
+            )
         parts.append(_TEXT.format("y", left - 8, y + 12, _short(name, int((left - 8) / 7.6))))
         parts.append(_TEXT.format("value", WIDTH - _RIGHT + 8, y + 12, " / ".join(f"{share:.0%}" for share in shares)))
     return svg(parts, _frame(height), label)

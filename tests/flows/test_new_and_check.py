@@ -25,7 +25,7 @@ def test_a_new_competition_passes_at_once(own: Path, capfd: pytest.CaptureFixtur
     assert not any(word in out for word in ("failed", "noted"))
     assert "1 of 1 competition passed" in out
     page = (own / "check.html").read_text()
-    assert page.count('class="verdict ok"') == 20  # of 20 checks and gates, and their count; copies are skipped
+    assert page.count('class="verdict ok"') == 21  # of 21 checks and gates, and their count; copies are skipped
 
 
 def test_the_variable_to_set_keeps_what_it_has(

@@ -62,6 +62,7 @@ def test_the_template_passes(folder: Path, tmp_path: Path) -> None:
         "prepare",
         "repeat",
         "facts",
+        "marks",
         "description",
         "sample",
         "gold",

@@ -78,6 +78,19 @@ AGAIN = "test.head(9).assign(id=range(900, 909), {})"
 PANDAS = "prepare.py", "from competitions.editions", "import pandas as pd\n\nfrom competitions.editions"
 
 
+PATIENTS = [
+    _column('table["patient"] = random.permutation(600) // 15'),
+    _column('table["area"] += table["patient"] * 7 % 40 * 2.0'),
+    ("prepare.py", "holdout import hold_out", "holdout import hold_out_groups"),
+    (
+        "prepare.py",
+        'hold_out(raw.read_csv("train.csv"), 0.2)',
+        'hold_out_groups(raw.read_csv("train.csv"), "patient", 0.2)',
+    ),
+]
+"""Fifteen rows for each patient, with answers that depend on the patient, who is in one part only."""
+
+
 def _train_with(rows: str) -> tuple[str, str, str]:
     return "prepare.py", '"train.csv", train)', f'"train.csv", pd.concat([train, {rows}]))'
 
@@ -151,6 +164,39 @@ def test_a_broken_competition(what: str, folder: Folder) -> None:
     gate, _, problem = message.partition(": ")
     assert found[gate].verdict == ("failed" if gate in FAILURES else "noted")
     assert any(line.startswith(problem) for line in found[gate].problems), found[gate].problems
+
+
+@pytest.mark.parametrize("column", ["patient", "the start of id"])
+def test_groups_that_are_not_declared_are_noted(column: str, folder: Folder) -> None:
+    for edit in PATIENTS:
+        folder.edit(*edit)
+    if column != "patient":
+        folder.edit(*_column('table["id"] = table["patient"].astype(str) + "_" + table["id"].astype(str)'))
+        folder.edit(
+            "prepare.py",
+            "    out = Prep",
+            '    train, test = (t.drop(columns="patient") for t in (train, test))\n    out = Prep',
+        )
+    measured = folder.prepared()
+    result = pass_gate("noise", measured)
+    assert result.verdict == "noted"
+    assert result.problems[0].startswith(
+        f"rows come in groups by {column}: the 120 rows of the test set are of 8 groups"
+    )
+    assert pass_gate("metadata", measured).verdict == "ok", "which patient it is explains the answers, and is no leak"
+
+
+def test_declared_groups_are_the_units(folder: Folder) -> None:
+    for edit in PATIENTS:
+        folder.edit(*edit)
+    folder.edit(*_column('table["id"] = table["patient"].astype(str) + "_" + table["id"].astype(str)'))
+    folder.edit("competition.yaml", "files:  ", "resampling: {pattern: '^([0-9]+)_'}\nfiles:  ")
+    measured = folder.prepared()
+    result = pass_gate("noise", measured)
+    assert result.figures["units"] == 8
+    assert not any(problem.startswith("rows come in groups") for problem in result.problems)
+    assert pass_gate("metadata", measured).verdict == "ok"
+    assert pass_gate("features", measured).figures["patient"] < 0.5
 
 
 @pytest.mark.parametrize("channel", ["size", "time", "folder", "place in the archive"])
@@ -243,4 +289,9 @@ def test_noise_predicts_nothing_and_every_kind_of_function_everything() -> None:
     assert skill(values.astype(str), targets) > 0.95  # blocks of neighbours with the same answer
     assert skill((values // 100).map("abcdef".__getitem__), targets) == 1
     assert skill(pd.Series(draw.permutation(600)), targets) < 0.05
+    patients = values // 15
+    of_patients = targets_of(pd.DataFrame({"a": (patients * 7 % 40).astype(str)}))
+    assert of_patients is not None
+    assert skill(patients, of_patients) > 0.5
+    assert skill(patients, of_patients, patients.to_numpy()) < 0.2, "which patient it is tells nothing about others"
     assert targets_of(pd.DataFrame({"a": list(map("text {}".format, range(50)))})) is None
