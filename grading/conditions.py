@@ -214,6 +214,13 @@ def _shown(column: str, value: float) -> str:
     return size(int(value)) if column == "memory_bytes" else f"{value:g}"
 
 
+def split_of(*runs: pd.DataFrame) -> str | None:
+    """The split of one's own that all runs of these tables were made for; None if there is no such split."""
+    names = {name for table in runs for name in (table["split"] if "split" in table and len(table) else [None])}
+    only = names.pop() if len(names) == 1 else None
+    return only if isinstance(only, str) else None
+
+
 def split_notes(runs: pd.DataFrame, present: Mapping[str, RecordedSplit], counted: str | None = None) -> list[str]:
     """What the splits of one's own are that runs were made for, or that a report counts, and which were changed.
 

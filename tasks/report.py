@@ -14,7 +14,7 @@ from competitions import registry
 from competitions.editions import EDITIONS, Edition
 from competitions.errors import BadCompetition, UnknownCompetition
 from competitions.facts import CompetitionFacts
-from grading.conditions import report_conditions, split_notes
+from grading.conditions import report_conditions, split_notes, split_of
 from grading.medals import STORED, Thresholds
 from grading.report import CompetitionReport, summarise
 from storage.runs.folders import records_of
@@ -239,8 +239,8 @@ def counting_of(store: Store, grades: pd.DataFrame, runs: pd.DataFrame, split: s
         facts_by_id |= {name: registry.get(name).facts for name in registry.list(split)}
         own = split in registry.own_splits()  # its rates are those of the split, and not of its complexities
         expected = {name: split if own else facts_by_id[name].complexity for name in registry.list(split)}
-    elif "split" in runs and runs["split"].notna().all() and runs["split"].nunique() == 1:
-        expected = dict.fromkeys(facts_by_id, str(runs["split"].iloc[0]))
+    elif (own_split := split_of(runs)) is not None:
+        expected = dict.fromkeys(facts_by_id, own_split)
     facts = {
         name: {"complexity": competition.complexity, "category": competition.category}
         for name, competition in facts_by_id.items()

@@ -57,7 +57,7 @@ def command(a: str, b: str, everything: bool, split: str | None, storage: StoreO
     """
     import pandas as pd
 
-    from grading.conditions import split_notes
+    from grading.conditions import split_notes, split_of
     from grading.statistics.compare import compare
     from storage.remote import describe_error
     from storage.tables import read_table, write_frame
@@ -66,18 +66,25 @@ def command(a: str, b: str, everything: bool, split: str | None, storage: StoreO
     if a == b:
         raise UsageError(f"{a} is compared with itself; name two groups, or two editions of one: {a}@v1 {a}@v2")
     store = storage.open()
-    grades = [_of_split(graded(store, name), split) for name in (a, b)]
+    runs = [read_table(store, "runs", [name.partition("@")[0]]) for name in (a, b)]
+    own_split = split if split in registry.own_splits() else None if split else split_of(*runs)
+    all_grades = [graded(store, name) for name in (a, b)]
+    grades = [_of_split(table, split, own_split) for table in all_grades]
     comparison = compare(grades[0], grades[1], leaderboards_of(*grades))
     if comparison.competitions.empty:
         raise UserError(f"{a} and {b} have no competition{f' of split {split}' if split else ''} in common")
     try:
         if split is None:
-            write_frame(store, "comparisons", f"{a}..{b}", comparison.competitions.assign(a=a, b=b))
+            complexity = (
+                pd.concat(all_grades).drop_duplicates("competition_id").set_index("competition_id")["complexity"]
+            )
+            table = comparison.competitions
+            table = table.assign(complexity=table["competition_id"].map(complexity), a=a, b=b)
+            write_frame(store, "comparisons", f"{a}..{b}", table)
     except Exception as error:  # for example, this user may only read the store
         if cause_of(error).fault == "program":
             raise
         click.echo(f"mlebench: not written to tables/comparisons: {describe_error(error)}", err=True)
-    runs = [read_table(store, "runs", [name.partition("@")[0]]) for name in (a, b)]
     for text in split_notes(pd.concat(runs), registry.own_splits(), split):
         say(clean(text))
     different = _different(runs, (a, b), grades, comparison)
@@ -95,12 +102,11 @@ def command(a: str, b: str, everything: bool, split: str | None, storage: StoreO
     _show(comparison, a, b, everything, set(first.loc[first["is_lower_better"].eq(True), "competition_id"]))
 
 
-def _of_split(grades: pd.DataFrame, split: str | None) -> pd.DataFrame:
+def _of_split(grades: pd.DataFrame, split: str | None, own_split: str | None) -> pd.DataFrame:
     """The grades of the competitions of a split; one of one's own has figures of its own, not by complexity."""
-    if split is None:
-        return grades
-    chosen = grades[grades["competition_id"].isin(registry.list(split))]
-    return chosen.assign(complexity=split) if split in registry.own_splits() else chosen
+    if split is not None:
+        grades = grades[grades["competition_id"].isin(registry.list(split))]
+    return grades.assign(complexity=own_split) if own_split else grades
 
 
 def _different(

@@ -34,10 +34,10 @@ SIZES = {"low": 22, "all": 75}
 """Competitions of the splits that are planned for by default."""
 
 _EQUAL = {
-    "any_medal": ("the medals", "use --figure percentile, or name other groups"),
-    "percentile": ("the percentiles", "name other groups"),
+    "any_medal": ("in whether there is a medal", "use --figure percentile, or name other groups"),
+    "percentile": ("in percentile", "name other groups"),
 }
-"""What is equal if runs do not vary, and what to do then."""
+"""In what runs are equal that do not vary, and what to do then."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,8 @@ class Plan:
     "--split",
     metavar="NAME",
     shell_complete=SPLITS,
-    help="Plan for the competitions of this split. Default: for low and all.",
+    help="Plan for the competitions of this split. Default: the split of your own that all runs were made for, or else "
+    "low and all.",
 )
 @takes(storage=StoreOptions)
 @takes_json
@@ -103,13 +104,19 @@ def command(
     difference that is detected, and the power for --difference: on these competitions, where only runs vary, and on
     competitions like these, where competitions vary, too. Tests are two-sided at 5 %, paired by competition.
     """
+    from grading.conditions import split_of
+    from storage.tables import read_table
+
     store = storage.open()
     names = list(dict.fromkeys(groups))
+    runs = read_table(store, "runs", [group.partition("@")[0] for group in names])
+    if split is None and (own_split := split_of(runs)) in registry.own_splits():
+        split = own_split
     members = {split: registry.list(split)} if split else {}
     sizes = {name: len(ids) for name, ids in members.items()} or SIZES
     tables, splits = _tables(store, names, figure, members)
     found = _variances(tables, figure)
-    per_run, wanted = _per_run(store, names), (difference / 100, power / 100)
+    per_run, wanted = _per_run(runs), (difference / 100, power / 100)
     plans = [
         _plan(found[name], competitions, seeds, wanted, per_run)
         for name, competitions in sizes.items()
@@ -174,7 +181,7 @@ def _variances(tables: dict[str, list[pd.DataFrame]], figure: str) -> dict[str, 
         raise UserError("no competition has two graded runs, so how much runs vary is not known; name other groups")
     if everything.within == 0:
         what, otherwise = _EQUAL[figure]
-        raise UserError(f"{what} of each competition's runs are equal, so how much runs vary is not known; {otherwise}")
+        raise UserError(f"each competition's runs are equal {what}, so how much runs vary is not known; {otherwise}")
     return {
         split: each if each.within > 0 and not math.isnan(each.between) else everything for split, each in found.items()
     }
@@ -196,11 +203,8 @@ def _remarks(found: dict[str, Variances], splits: dict[str, str], sizes: Mapping
     return remarks
 
 
-def _per_run(store: Store, groups: Sequence[str]) -> tuple[float, float]:
+def _per_run(runs: pd.DataFrame) -> tuple[float, float]:
     """Mean hours and dollars of the runs; NaN where none is known, as for imported reports."""
-    from storage.tables import read_table
-
-    runs = read_table(store, "runs", [group.partition("@")[0] for group in groups])
     columns = (("duration_seconds", 3600.0), ("gateway_cost_usd", 1.0))
     hours, dollars = (float(runs[name].mean()) / unit if name in runs else math.nan for name, unit in columns)
     return hours, dollars

@@ -31,7 +31,7 @@ def show_results(store: Store, run_group: str) -> int:
     Returns the exit code: 1 if every run of an agent crashed, otherwise 0.
     """
     from flows.commands.endings import crashed_agents, problems
-    from grading.conditions import split_notes, switched_on
+    from grading.conditions import split_notes, split_of, switched_on
     from grading.page import medal_table
     from grading.statistics.aggregate import rates_of
     from grading.statistics.series import BENCHMARK_SPLITS
@@ -58,9 +58,10 @@ def show_results(store: Store, run_group: str) -> int:
         click.echo(f"Run {text}.")
     for text in split_notes(runs, registry.own_splits()):
         click.echo(clean(text))
+    own_split = split_of(runs)
     content = medal_table(grades)
     rows: list[tuple[Cell, ...]] = [
-        (name, complexity, *((cell.text, _STYLES.get(cell.kind or "", "")) for cell in cells))
+        (name, own_split or complexity, *((cell.text, _STYLES.get(cell.kind or "", "")) for cell in cells))
         for name, complexity, cells in content.rows
     ]
     head = [*(column.upper() for column in content.columns[:2]), *content.columns[2:]]

@@ -14,7 +14,7 @@ from flows.cli import main
 from flows.forms import chosen_ids
 from flows.unattended import benchmark
 from flows.watching.naming import selection_name
-from storage.tables import read_table
+from storage.tables import read_table, write_frame
 from tasks.report import write_tables
 from tests.agents import write_agent
 from tests.flows.graded import GROUP, dataset, graded, group, mlebench
@@ -121,6 +121,7 @@ def test_a_run_records_its_version_and_a_hash_of_the_ids(
     out = capsys.readouterr().out
     assert "fresh: 1 competitions that ended" in out
     assert "any medal, fresh: 0.0 %" in out
+    assert [line.split()[1] for line in out.splitlines() if line.startswith("diabetes ")] == ["fresh"]
     assert read_table(store, "aggregates/rates", ["of"])["split"].unique().tolist() == ["fresh", "Tabular", "all"]
     (row,) = read_table(store, "runs", ["of"]).to_dict("records")
     assert (row["split"], row["split_version"], len(row["split_digest"])) == ("fresh", "1", 16)
@@ -170,5 +171,16 @@ def test_groups_are_compared_and_comparisons_planned_for_it(
     assert mlebench("compare", GROUP, "new", "--split", "low", store=group) == 1
     assert "no competition of split low in common" in capsys.readouterr().err
     assert mlebench("plan", GROUP, "--split", "fresh", store=group) == 0
+    for_fresh = capsys.readouterr().out
+    assert [line.split()[0] for line in for_fresh.splitlines()[1:6]] == ["2"] * 5
+
+    for name in (GROUP, "new"):
+        runs = read_table(group, "runs", [name]).drop(columns="run_group")
+        write_frame(group, "runs", name, runs.assign(**registry.own_splits()["fresh"].model_dump()))
+    assert mlebench("compare", GROUP, "new", store=group) == 0
     out = capsys.readouterr().out
-    assert [line.split()[0] for line in out.splitlines()[1:6]] == ["2"] * 5
+    assert "fresh (1)" in out
+    assert "demo (1)" not in out
+    assert read_table(group, "comparisons", [f"{GROUP}..new"])["complexity"].tolist() == ["demo"]
+    assert mlebench("plan", GROUP, store=group) == 0
+    assert capsys.readouterr().out == for_fresh
