@@ -170,6 +170,11 @@ def get(competition_id: str) -> Competition:
     return _load(by_id[competition_id])
 
 
+def in_catalog(competition_id: str) -> bool:
+    """Whether a known competition, or that of a variant, is the catalog's, and not one of the user's own."""
+    return get(competition_id).folder.parent == CATALOG
+
+
 def is_variant(competition_id: str) -> bool:
     """Whether this is the id of a variant of a known competition."""
     name = VariantName.of(competition_id)
@@ -199,7 +204,7 @@ def list(split: str | None = None) -> builtins.list[str]:
         try:
             facts = _load(folder).facts
         except BadCompetition as error:  # its split is unknown; the other competitions are still listed
-            logging.getLogger("mlebench.registry").warning("left out of split %s: %s", split, error)
+            _warn(f"{folder} is ignored, because {error}")
             continue
         if facts.complexity in complexities or split in facts.splits:
             ids.append(name)

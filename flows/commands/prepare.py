@@ -17,6 +17,7 @@ from competitions.variant import LEAST_ROWS, Variant, VariantName
 from flows.commands.advice import renewing
 from flows.commands.answers import answer, say, takes_json
 from flows.commands.availability import say_availability
+from flows.commands.marks import warn_of_marks
 from flows.commands.options import PreparationOptions, Selection, StoreOptions, option, raw_directory, takes
 from flows.commands.types import whole
 from storage.store import Store
@@ -136,6 +137,7 @@ def command(
 
         require_overwritable(ids, edition)
         preparation = replace(preparation, skip_verification=True)
+    warn_of_marks(ids)
     store = storage.open_usable(new=True)
     code = _prepare([*ids, *variant_ids], store, preparation, edition, overwriting.renew)
     if usable := [name for name in variant_ids if _is_prepared(store, name, edition)]:

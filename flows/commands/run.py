@@ -17,6 +17,7 @@ from competitions import registry
 from competitions.editions import Edition
 from flows.commands.answers import answer, say, takes_json
 from flows.commands.availability import say_availability
+from flows.commands.marks import warn_of_marks
 from flows.commands.options import (
     EDITION,
     GroupedCommand,
@@ -98,6 +99,7 @@ def command(
         placing.detach,
     )
     require_ready(benchmark, dry_run=run.dry_run)
+    warn_of_marks(ids)
     if run.dry_run:
         from flows.commands.dry_run import show_plan
 

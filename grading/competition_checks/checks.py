@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import math
 import random
-import re
 import tempfile
 import zipfile
 import zlib
@@ -13,13 +12,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from common.units import data_size
+from competitions.marks import marked_places
 from competitions.scoring.errors import InvalidSubmission
 from grading.competition_checks import leaks
 from grading.competition_checks.csvfile import table, to_csv
 from grading.competition_checks.description import example_problems, leftovers, metric_problems, sections
 from grading.competition_checks.subject import MAX_SAMPLE_BYTES, Skipped, Subject, number_of, require_small_sample
-
-_MARK = re.compile(r"(?:#|<!--) CHECK: ")
 
 
 def facts(subject: Subject) -> list[str]:
@@ -158,17 +156,6 @@ def validity(subject: Subject) -> list[str]:
     if subject.hostile_outcomes.raises and not subject.hostile_outcomes.validity:
         raise Skipped("not known while submissions raise exceptions")
     return subject.hostile_outcomes.validity
-
-
-def marked_places(folder: Path) -> list[str]:
-    """The places in a competition's folder that are marked with CHECK: file, line, and what is to be decided."""
-    return [
-        f"{path.relative_to(folder)}, line {number}: {line.partition('CHECK: ')[2].removesuffix(' -->')}"
-        for path in sorted(folder.rglob("*"))
-        if path.suffix in (".py", ".yaml", ".md") and path.is_file()
-        for number, line in enumerate(path.read_text("utf-8", "replace").splitlines(), 1)
-        if _MARK.search(line)
-    ]
 
 
 CHECKS: dict[str, Callable[[Subject], list[str]]] = {

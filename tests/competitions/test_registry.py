@@ -56,6 +56,18 @@ def test_a_directory_that_is_none_is_named_and_hides_no_other(tmp_path: Path, ca
     assert "nowhere, which is not a directory" in caplog.text
 
 
+def test_a_folder_with_a_mistake_is_named_once_and_hides_no_other(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    facts = copy_of("diabetes", tmp_path / "broken") / "competition.yaml"
+    facts.write_text(facts.read_text().replace("direction: ", "directions: "))
+    registry.extend([tmp_path])
+    for split in registry.SPLITS:
+        assert registry.list(split)
+    (record,) = caplog.records
+    assert f"{tmp_path / 'broken'} is ignored, because {facts}: " in record.getMessage()
+
+
 def test_an_id_that_exists_twice_is_refused_and_hides_no_other(tmp_path: Path) -> None:
     shutil.copytree(registry.CATALOG / "diabetes", tmp_path / "diabetes")
     copy_of("diabetes", tmp_path / "mine")

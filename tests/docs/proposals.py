@@ -16,13 +16,13 @@ from pathlib import Path
 
 from competitions import registry
 from competitions.competition import Competition
+from competitions.marks import marked_places
 from competitions.preparing.download import Download
 from competitions.proposals.about import About
 from competitions.proposals.folder import write_folder
 from competitions.proposals.layout import read_layout
 from competitions.proposals.propose import propose
 from competitions.scoring.errors import InvalidSubmission
-from grading.competition_checks.checks import marked_places
 from grading.competition_checks.description import sections
 from grading.competition_checks.run import check_download
 from storage.datasets import prepare
