@@ -210,7 +210,9 @@ class Archives(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", title="Archives and verification")
 
     keep_raw: bool = Field(
-        default=False, title="Keep archives", description="Keep the downloaded archives after preparing."
+        default=False,
+        title="Keep archives",
+        description="Keep the downloaded archives after preparing. Those of competitions of your own are always kept.",
     )
     skip_verification: bool = Field(
         default=False,

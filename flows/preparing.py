@@ -21,6 +21,7 @@ from storage.dataset import Dataset
 from storage.datasets.prepared import DataState
 from storage.sources import Source
 from storage.store import Store
+from tasks.checksum import keeps_archive
 from tasks.wiring.context import data_for, download_source
 
 _STATES: tuple[DataState, ...] = ("prepared", "made", "downloaded", "missing")
@@ -157,7 +158,10 @@ def _no_download(names: Sequence[str], raw_dir: str | None, login: bool | UserEr
 
 
 class Need(NamedTuple):
-    """Approximate bytes that a competition takes on the disk of the store: its archive, and its prepared files."""
+    """Approximate bytes that a competition takes on the disk of the store: its archive, and its prepared files.
+
+    An archive that is kept anyway counts as one of these.
+    """
 
     competition_id: str
     archive: int
@@ -184,7 +188,8 @@ def _need(store: Store, name: str, preparing: Preparing) -> Need:
     homes = {competition.files_of(edition) for edition in chosen(preparing.edition)}
     partial = store.local("raw", name, "partial")
     done = sum(sizes_on_disk(str(partial))) if partial is not None else 0
-    return Need(name, 0 if stored else max(archive - done, 0), int(archive * PREPARED_SHARE) * len(homes))
+    todo, prepared = 0 if stored else max(archive - done, 0), int(archive * PREPARED_SHARE) * len(homes)
+    return Need(name, 0, prepared + todo) if keeps_archive(name) else Need(name, todo, prepared)
 
 
 def _size_at_hand(source: Source, name: str) -> int | None:

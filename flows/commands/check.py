@@ -20,7 +20,7 @@ from competitions import registry
 from competitions.editions import Edition
 from competitions.errors import DownloadError
 from flows.commands.answers import answer, say, takes_json
-from flows.commands.options import EDITION, IDS, Selection, option, takes
+from flows.commands.options import EDITION, IDS, Selection, StoreOptions, option, takes
 
 if TYPE_CHECKING:
     from competitions.competition import Competition
@@ -85,19 +85,22 @@ class CheckedData:
 @IDS
 @takes(selection=Selection, data=CheckedData)
 @EDITION.named("edition", default="v1")
+@takes(storage=StoreOptions)
 @takes_json
 def command(
     ids: tuple[str, ...],
     selection: Selection,
     data: CheckedData,
     edition: Edition,
+    storage: StoreOptions,
 ) -> int:
     """Self-test competitions: prepare each twice in a temporary directory, then grade many kinds of submissions.
 
     Checks facts and description, the sample submission and the perfect one, shuffled rows, the absence of private data
     and of answers in public files, and about 200 careless or malicious submissions. Then says what a person has to
     judge: chance, leaks, copies, noise, the leaderboard's scale, and what the baseline agent reaches in a minute. With
-    --variants, a small variant of each is derived and checked instead. Exit code 1 if a check fails.
+    --variants, a small variant of each is derived and checked instead. A download is taken from the store if it has
+    one. Exit code 1 if a check fails.
     """
     selected_ids = selection.with_ids(ids).ids()
     if (data.raw or data.prepared or data.params or data.page) and len(selected_ids) != 1:
@@ -109,9 +112,9 @@ def command(
     overrides = _parameters(data.params)
     prepared = dict.fromkeys(selected_ids, data.prepared)
     if data.variants and not (data.prepared or data.raw or data.raw_dir):
-        prepared = {name: _prepared(name, edition) for name in selected_ids}
+        prepared = {name: _prepared(name, edition, storage) for name in selected_ids}
     downloads = {
-        name: data.raw or (None if prepared[name] else _download(registry.get(name), data.raw_dir, edition))
+        name: data.raw or (None if prepared[name] else _download(registry.get(name), data.raw_dir, edition, storage))
         for name in selected_ids
     }
     from grading.competition_checks.run import check_download, check_prepared
@@ -125,17 +128,18 @@ def command(
         say(f"{name} ({edition})")
         with tempfile.TemporaryDirectory(prefix="mlebench-check-") as folder:
             scratch = Path(folder)
+            download = _local(downloads[name], storage, scratch)
             run_baseline = partial(baseline_submission, scratch=scratch / "baseline")
             if data.variants:
                 whole = prepared[name] or scratch / "prepared"
                 if not prepared[name]:
-                    prepare(name, _raw_of(competition, downloads[name], scratch), whole, edition, overrides)
+                    prepare(name, _raw_of(competition, download, scratch), whole, edition, overrides)
                 results = check_variant(competition, whole, scratch / "variant", edition, prepare)
             elif data.prepared:
                 results = check_prepared(competition, data.prepared, edition, run_baseline)
             else:
                 results = check_download(
-                    competition, downloads[name], scratch, edition, prepare, overrides, run_baseline=run_baseline
+                    competition, download, scratch, edition, prepare, overrides, run_baseline=run_baseline
                 )
             shown = [_show(name, result) for result in results]
             if data.page:
@@ -145,6 +149,15 @@ def command(
     notes = f", with {counted(noted, 'note')} to judge" if noted else ""
     say(f"{len(selected_ids) - failed} of {counted(len(selected_ids), 'competition')} passed{notes}")
     return 1 if failed else 0
+
+
+def _local(raw: Path | str | None, storage: StoreOptions, scratch: Path) -> Path | None:
+    """The path of the download; of one in a store that is not on this machine, that of a copy in `scratch`."""
+    if not isinstance(raw, str):
+        return raw
+    store, copy = storage.open(), scratch / "download.zip"
+    store.top.fs.get(store.top.path(store.relative(raw)), str(copy))
+    return copy
 
 
 def _raw_of(competition: Competition, raw: Path | None, scratch: Path) -> Path:
@@ -184,14 +197,18 @@ def _write_page(
     say(f"{file} shows the results with charts and examples; it has answers of the test set")
 
 
-def _download(competition: Competition, raw_dir: Path | None, edition: Edition) -> Path | None:
-    """The path of the download; None if the competition is bundled."""
+def _download(
+    competition: Competition, raw_dir: Path | None, edition: Edition, storage: StoreOptions
+) -> Path | str | None:
+    """The download: in `raw_dir`, in the store (see `_stored`), or in the settings' directory; None if bundled."""
     from common.settings import get_settings
     from storage.sources.local import Local
 
     if competition.facts.source == "bundled":
         return None
-    there = _prepared(competition.id, edition)
+    if raw_dir is None and (stored := _stored(competition, storage)):
+        return stored
+    there = _prepared(competition.id, edition, storage)
     dataset = "DIR" if there is None else shlex.quote(str(there))
     remedy = f"name it with --raw FILE or --raw-dir DIR, or a prepared dataset with --prepared {dataset}"
     folder = raw_dir or get_settings().raw_dir
@@ -203,14 +220,26 @@ def _download(competition: Competition, raw_dir: Path | None, edition: Edition) 
         raise UserError(f"{error}, or {remedy}") from error
 
 
-def _prepared(competition_id: str, edition: Edition) -> Path | None:
-    """The path of the prepared dataset in the store of the settings, if that is on this machine and has one."""
-    from storage.dataset import Dataset
-    from storage.datasets.current import find
-    from tasks.wiring.context import open_store
+def _stored(competition: Competition, storage: StoreOptions) -> Path | str | None:
+    """The path of the download in the store, or its URL in one that is not on this machine; None if it has none."""
+    from storage.sources.acquire import has_archive
 
     with contextlib.suppress(UserError):
-        store = open_store(None)
+        store = storage.open()
+        record = store.read_json(store.url("raw", competition.id, "download.json"))
+        if record is not None and has_archive(store, competition, record):
+            url = store.raw(competition.id)
+            return store.local(store.relative(url)) or url
+    return None
+
+
+def _prepared(competition_id: str, edition: Edition, storage: StoreOptions) -> Path | None:
+    """The path of the prepared dataset in the store, if that is on this machine and has one."""
+    from storage.dataset import Dataset
+    from storage.datasets.current import find
+
+    with contextlib.suppress(UserError):
+        store = storage.open()
         if store.top.local and (dataset := find(store, Dataset(edition, competition_id))):
             return store.local(store.relative(store.prepared(dataset)))
     return None

@@ -28,10 +28,9 @@ _SHOWN_FILES = 8
 
 @dataclass(frozen=True)
 class Proposed:
-    """What was proposed of which download; `problem` says why prepare.py does not run on it."""
+    """What was proposed; `problem` says why prepare.py does not run on the download."""
 
     proposal: Proposal
-    download: str
     problem: str | None
     found: tuple[str, ...]
     """What the download consists of, and what is proposed, in words."""
@@ -55,10 +54,11 @@ def convert(slug: str, folder: Path, raw_dir: Path | None, store: Store, yes: bo
     from competitions.proposals.layout import read_layout
     from competitions.proposals.propose import propose
 
-    about = _about(slug, optional=raw_dir is not None)
+    path = None if raw_dir is None else _at_hand(slug, raw_dir)
+    about = _about(slug, optional=path is not None)
     for line in _lines(about):
         click.echo(line)
-    path = _download(about, raw_dir, store, yes)
+    path = path or _download(about, store, yes)
     if path is None:
         return None
     raw: Download = Download.open(path)
@@ -72,7 +72,7 @@ def convert(slug: str, folder: Path, raw_dir: Path | None, store: Store, yes: bo
         ) from error
     words = [f"{table.path}: {', '.join(table.columns)}" for table in layout.tables]
     words += [f"{what}: {value} ({reason})" for what, value, _, reason in proposal.lines()]
-    return Proposed(proposal, path, problem, tuple(words))
+    return Proposed(proposal, problem, tuple(words))
 
 
 def fill_marks(folder: Path, found: tuple[str, ...], model_name: str) -> list[str]:
@@ -84,8 +84,8 @@ def fill_marks(folder: Path, found: tuple[str, ...], model_name: str) -> list[st
     Raises:
         ModelError: the model cannot be asked.
     """
+    from competitions.marks import marked_places
     from competitions.proposals.rewriting import RECORD, question, take_over
-    from grading.competition_checks.checks import marked_places
     from tasks.language_model import language_model
     from tasks.wiring.services import gateway_policy
 
@@ -114,17 +114,17 @@ def fill_marks(folder: Path, found: tuple[str, ...], model_name: str) -> list[st
 
 
 def _about(slug: str, optional: bool) -> About:
-    """What Kaggle says; nothing if the download is there, and Kaggle cannot be asked."""
+    """What Kaggle says; nothing if the download is there, and Kaggle says nothing of it or cannot be asked."""
     from competitions.proposals.about import About
     from storage.sources.kaggle.about import fetch_about
-    from storage.sources.kaggle.errors import NoCredentials, Unreachable
+    from storage.sources.kaggle.errors import KaggleError
 
     try:
         return fetch_about(slug)
-    except (NoCredentials, Unreachable) as error:
+    except KaggleError as error:
         if not optional:
             raise
-        return About(slug, notes=(f"Kaggle was not asked, so title, pages and leaderboard are missing: {error}",))
+        return About(slug, notes=(f"title, pages and leaderboard are missing: {error}",))
 
 
 def _lines(about: About) -> list[str]:
@@ -143,15 +143,21 @@ def _lines(about: About) -> list[str]:
     return [clean(line) for line in lines] + [clean(f"  note: {note}") for note in about.notes]
 
 
-def _download(about: About, raw_dir: Path | None, store: Store, yes: bool) -> str | None:
+def _at_hand(slug: str, raw_dir: Path) -> str:
+    """The path of the download in a directory of downloads. Raises `UserError` before Kaggle is asked."""
+    from storage.sources.local import Local
+
+    if not raw_dir.expanduser().is_dir():
+        raise UsageError(f"--raw-dir {raw_dir} is not a directory")
+    return str(Local(raw_dir).fetch(_stub(slug), raw_dir))
+
+
+def _download(about: About, store: Store, yes: bool) -> str | None:
     """The path or URL of the download, None if it is not wanted."""
     from storage.sources.acquire import acquire, has_archive, recorded
     from storage.sources.kaggle import Kaggle
-    from storage.sources.local import Local
 
     competition = _stub(about.id)
-    if raw_dir is not None:
-        return str(Local(raw_dir).fetch(competition, raw_dir))
     source = Kaggle()
     record = recorded(store, competition, source)
     if record is None or not has_archive(store, competition, record):

@@ -14,14 +14,15 @@ import click
 import competitions
 from common.cleaning import clean
 from common.errors import UsageError, UserError
-from common.locations import local_path
 from common.settings import get_settings
 from common.units import counted
 from competitions import registry
 from competitions.facts import ID_PATTERN
+from flows.commands.advice import advised
 from flows.commands.options import RAW_DIR, StoreOptions, create_folder, option, takes
 
 TEMPLATE = Path(competitions.__file__).parent / "template"
+_ADDRESS = re.compile(r"(?:https?://)?(?:www\.)?kaggle\.com/(?:competitions|c)/([^/?#]+)")
 
 
 @dataclass(frozen=True)
@@ -33,8 +34,7 @@ class KaggleOptions:
         option(
             "--from-kaggle",
             metavar="SLUG",
-            help="Make it of Kaggle's competition SLUG (the last part of its address), and of its data. ID is SLUG by "
-            "default.",
+            help="Make it of Kaggle's competition SLUG, the last part of its address, and of its data. ID is SLUG.",
         ),
     ] = None
     raw_dir: Annotated[Path | None, RAW_DIR] = None
@@ -83,16 +83,22 @@ def command(
         raise UsageError("--with-model needs --from-kaggle SLUG")
     if slug and published:
         raise UsageError("give one of --from-kaggle and --from-published")
-    if (slug and competition_id not in (None, slug)) or not (competition_id := slug or competition_id):
-        raise UsageError("give an ID; with --from-kaggle it is the SLUG, because downloads have that name")
+    if slug and (address := _ADDRESS.match(slug)):
+        slug = address[1]
+    if slug and competition_id not in (None, slug):
+        raise UsageError(f"--from-kaggle takes no other ID: it is {slug}, because the download has that name")
+    if not (competition_id := slug or competition_id):
+        raise UsageError("give an ID, such as my-competition")
     if not re.fullmatch(ID_PATTERN, competition_id):
         raise UsageError(f"{competition_id!r} is not an id: use letters, digits and dashes, as in my-competition")
     folder = into.expanduser().resolve() / competition_id
     existing_folder = registry.folders().get(competition_id)
+    other_id = "remove it" if slug else "choose another id"
     if existing_folder:
-        raise UserError(f"competition {competition_id!r} already exists: {existing_folder}")
+        remedy = "" if existing_folder.parent == registry.CATALOG else f"; {other_id}"
+        raise UserError(f"competition {competition_id!r} already exists: {existing_folder}{remedy}")
     if folder.exists():
-        raise UserError(f"{folder} exists already; choose another id, or another directory with --into")
+        raise UserError(f"{folder} exists already; {other_id}, or choose another directory with --into")
     if published is not None:
         from flows.commands.from_published import convert
 
@@ -122,11 +128,12 @@ def command(
 
 def _from_kaggle(slug: str, folder: Path, kaggle: KaggleOptions, storage: StoreOptions) -> None:
     """Write the folder, and show what is proposed, why, and what is to be decided."""
+    from competitions.marks import marked_places
     from flows.commands import from_kaggle
-    from grading.competition_checks.checks import marked_places
 
+    store = storage.open(new=True)
     raw_dir = kaggle.raw_dir or get_settings().raw_dir
-    proposed = from_kaggle.convert(slug, folder, raw_dir, storage.open(new=True), kaggle.yes)
+    proposed = from_kaggle.convert(slug, folder, raw_dir, store, kaggle.yes)
     if proposed is None:
         return
     for what, value, sure, reason in proposed.proposal.lines():
@@ -143,18 +150,18 @@ def _from_kaggle(slug: str, folder: Path, kaggle: KaggleOptions, storage: StoreO
         click.echo(clean(f"  {place}"))
     if proposed.problem:
         click.echo(clean(f"prepare.py does not run on the download yet: {proposed.problem}"))
-    click.echo("Next, when you have decided what is marked:")
+    if raw_dir is None:
+        click.echo(f"The download stays in {store.shown(store.raw(slug))} until `mlebench gc --raw` removes it.")
+    click.echo("Next, when you have decided what is marked, and again after each change:")
     _show_variable(folder)
-    download = local_path(proposed.download)
-    click.echo(f"  mlebench check {slug} --raw {shlex.quote(str(download)) if download else 'FILE'}")
-    directory = f" --raw-dir {shlex.quote(str(raw_dir))}" if kaggle.raw_dir else ""
-    where = f" --store {shlex.quote(storage.store)}" if storage.store else ""
-    click.echo(f"  mlebench prepare -c {slug}{directory}{where}")
-    click.echo(f"  mlebench run -c {slug} --agent baseline{where}")
+    directory = f" --raw-dir {shlex.quote(str(kaggle.raw_dir.expanduser().resolve()))}" if kaggle.raw_dir else ""
+    for command in (f"mlebench check {slug}", f"mlebench run -c {slug} --agent baseline"):
+        click.echo(f"  {advised(command + directory, store)}")
 
 
 def _show_variable(folder: Path) -> None:
     """Print how to set the variable, unless it has the folder's directory."""
     competition_dirs = [str(directory) for directory in get_settings().competitions]
     if not any(Path(directory).expanduser().resolve() == folder.parent for directory in competition_dirs):
-        click.echo(f"  export MLEBENCH_COMPETITIONS={os.pathsep.join([*competition_dirs, str(folder.parent)])}")
+        value = os.pathsep.join([*competition_dirs, str(folder.parent)])
+        click.echo(f"  export MLEBENCH_COMPETITIONS={shlex.quote(value)}")

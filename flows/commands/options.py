@@ -256,7 +256,12 @@ class PreparationOptions:
     TITLE: ClassVar[str] = "Preparing"
     raw_dir: Annotated[Path | None, RAW_DIR] = None
     keep_raw: Annotated[
-        bool, option("--keep-raw", is_flag=True, help="Keep the downloaded archives after preparing.")
+        bool,
+        option(
+            "--keep-raw",
+            is_flag=True,
+            help="Keep the downloaded archives after preparing. Those of competitions of your own are always kept.",
+        ),
     ] = False
     skip_verification: Annotated[
         bool,

@@ -34,8 +34,8 @@ SIZES = {"low": 22, "all": 75}
 """Competitions of the splits that are planned for by default."""
 
 _EQUAL = {
-    "any_medal": ("in whether there is a medal", "use --figure percentile, or name other groups"),
-    "percentile": ("in percentile", "name other groups"),
+    "any_medal": ("whether there is a medal", "use --figure percentile, or name other groups"),
+    "percentile": ("percentile", "name other groups"),
 }
 """In what runs are equal that do not vary, and what to do then."""
 
@@ -181,7 +181,7 @@ def _variances(tables: dict[str, list[pd.DataFrame]], figure: str) -> dict[str, 
         raise UserError("no competition has two graded runs, so how much runs vary is not known; name other groups")
     if everything.within == 0:
         what, otherwise = _EQUAL[figure]
-        raise UserError(f"each competition's runs are equal {what}, so how much runs vary is not known; {otherwise}")
+        raise UserError(f"each competition's runs are equal in {what}, so how much runs vary is not known; {otherwise}")
     return {
         split: each if each.within > 0 and not math.isnan(each.between) else everything for split, each in found.items()
     }

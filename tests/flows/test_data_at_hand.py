@@ -11,7 +11,10 @@ from types import SimpleNamespace
 import pytest
 
 from common.settings import get_settings
+from competitions import registry
 from flows.cli import main
+from tasks.checksum import keeps_archive
+from tests.competitions.test_registry import copy_of
 from tests.kaggle_server import KaggleServer
 from tests.stores import Store
 
@@ -126,6 +129,12 @@ class TestArchives:
         shutil.rmtree(store.local("prepared"))
         assert prepare(store, "-c", LEAF, "--edition", edition, "--raw-dir", str(downloads), "--keep-raw") == 0
         assert archive.exists()
+
+    def test_those_of_competitions_outside_the_catalog_stay(self, tmp_path: Path) -> None:
+        copy_of(LEAF, tmp_path / "mine")
+        copy_of("diabetes", tmp_path / "bundled")
+        registry.extend([tmp_path])
+        assert [name for name in ("mine", "bundled", LEAF, "diabetes") if keeps_archive(name)] == ["mine"]
 
 
 class TestDryRun:

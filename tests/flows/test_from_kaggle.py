@@ -81,16 +81,27 @@ def test_from_a_slug_to_a_graded_submission(
     marks = [line for line in text.splitlines() if "CHECK: " in line]
     assert len(marks) == 1, "the person has to read the texts"
 
-    check, prepare, run = _next_steps(shown.out)
+    check, run = _next_steps(shown.out)
+    assert f"  export MLEBENCH_COMPETITIONS={own}\n" in shown.out
     monkeypatch.setenv("MLEBENCH_COMPETITIONS", str(own))
     get_settings.cache_clear()
     assert main(check) == 1
     assert "description.md, line 1: the texts are those of Kaggle" in capsys.readouterr().out
+    assert main([*run, "--dry-run"]) == 0
+    assert f"mlebench: {ID} has 1 place marked with CHECK, not decided yet" in capsys.readouterr().err
     description = folder / "description.md"
     description.write_text(description.read_text().partition("\n")[2])
     assert main(check) == 0, capsys.readouterr()
-    assert main(prepare) == 0
+    assert main([*run, "--run-group", "first"]) == 0
+    shown = capsys.readouterr()
+    assert ID in shown.out
+    assert "CHECK" not in shown.out + shown.err
 
+    downloads = len(planted.asked("storage"))
+    (folder / "prepare.py").write_text((folder / "prepare.py").read_text() + "# edited\n")
+    assert main(["prepare", "-c", ID, "--store", str(store)]) == 0
+    assert "other code" not in capsys.readouterr().out, "it was prepared anew by itself, from the download that is kept"
+    assert len(planted.asked("storage")) == downloads
     prepared = next(store.glob(f"prepared/**/{ID}/**/private/test.csv"))
     with prepared.open(newline="") as file:
         assert next(csv.reader(file)) == ["PassengerId", "Transported"]
@@ -98,8 +109,6 @@ def test_from_a_slug_to_a_graded_submission(
     assert main(["grade-sample", str(prepared), ID, "--store", str(store)]) == 0
     assert json.loads(capsys.readouterr().out)["score"] == 1.0
 
-    assert main([*run, "--run-group", "first"]) == 0
-    assert ID in capsys.readouterr().out
     assert main(["report", "first", "--store", str(store)]) == 0
     (grade,) = read_table(Store(str(store)), "grades", ["first"]).to_dict("records")
     assert (grade["competition_id"], grade["outcome"]) == (ID, "valid")
@@ -124,9 +133,56 @@ def test_without_kaggle_a_local_download_is_enough(
     own = tmp_path / "own"
     assert main(["new", "--from-kaggle", ID, "--raw-dir", str(tmp_path), "--into", str(own)]) == 0
     shown = capsys.readouterr().out
-    assert "Kaggle was not asked" in shown
+    assert "note: title, pages and leaderboard are missing: " in shown
     assert "the cells of breed are the names of the submitted columns" in shown
     assert "  competition.yaml, line 12: Kaggle's leaderboard is not known" in shown
+
+
+def test_a_name_that_kaggle_does_not_know_is_no_error_with_a_local_download(
+    planted: KaggleServer, packs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    del planted.about[ID]
+    (tmp_path / f"{ID}.zip").write_bytes(planted.archives[ID])
+    own, here = tmp_path / "own", ["--raw-dir", str(tmp_path), "--store", str(tmp_path / "store")]
+    assert main(["new", "--from-kaggle", ID, "--into", str(own), *here]) == 0
+    shown = capsys.readouterr().out
+    assert "pages and leaderboard are missing: planted-passengers: Kaggle has nothing of that name" in shown
+    check, run = _next_steps(shown)
+    assert check == ["check", ID, *here]
+    assert run == ["run", "-c", ID, "--agent", "baseline", *here]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["other", "--from-kaggle", ID], 2, f"--from-kaggle takes no other ID: it is {ID}, because the download has"),
+        (["--from-kaggle", "here"], 1, "here exists already; remove it, or choose another directory with --into"),
+        (["--from-kaggle", "https://www.kaggle.com/competitions/here/overview"], 1, "here exists already; remove it"),
+        (["--from-kaggle", "kaggle.com/c/here?tab=data"], 1, "here exists already"),
+        (["--from-kaggle", ID, "--raw-dir", "nowhere"], 2, "--raw-dir nowhere is not a directory"),
+        (
+            ["--from-kaggle", ID, "--raw-dir", "here"],
+            1,
+            f"here/{ID}.zip does not exist; put the download of {ID} there",
+        ),
+    ],
+)
+def test_what_is_asked_for_wrongly_is_refused_before_kaggle_is_asked(
+    kaggle: KaggleServer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    code: int,
+    message: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "here").mkdir()
+    assert main(["new", *arguments, "--store", str(tmp_path / "store")]) == code
+    shown = capsys.readouterr()
+    assert message in shown.err
+    assert not shown.out
+    assert not kaggle.requests
 
 
 @pytest.mark.parametrize(
