@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 from typing import Literal
 
 from competitions.proposals.findings import Finding
-from competitions.proposals.layout import Layout, Table, quoted, source
+from competitions.proposals.layout import Layout, Table
 
 _SAMPLE = re.compile(r"sample.*sub|submission|^random_?pred", re.IGNORECASE)
 _TEST = re.compile(r"(^|[^a-z])test|[a-z]test\d*\.", re.IGNORECASE)
@@ -157,15 +157,8 @@ def _folders(layout: Layout, ids: tuple[str, ...], targets: tuple[str, ...]) -> 
         rows = [(path.name, path.parent.name) for path in paths if (path.parent.parent, path.suffix) == (top, suffix)]
         unlike = len({file for file, _ in rows}) > 0.9 * count  # else they are parts of what the folder is named after
         if unlike and 2 <= len({label for _, label in rows}) <= count / 2:
-            found = f'path.split("/")[:-3:-1] for path in {source(archive)}.glob({quoted(f"{top}/*/*{suffix}")})'
-            columns = quoted([ids[0], targets[0]])
-            return Table(
-                f"{top}/*/*{suffix}",
-                archive,
-                pd.DataFrame(rows, columns=[ids[0], targets[0]]),
-                count,
-                f"pd.DataFrame(({found}), columns={columns})",
-            )
+            table = pd.DataFrame(rows, columns=[ids[0], targets[0]])
+            return Table(f"{top}/*/*{suffix}", archive, table, count, "folders")
     return None
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
+from common.errors import UserError, one_line
 from competitions.competition import Competition
+from competitions.errors import BadCompetition
 from competitions.facts import Category, Leaderboard
 from competitions.leaderboard import leaderboard_of
 from competitions.proposals.about import About
@@ -14,6 +17,7 @@ from competitions.proposals.grade_code import grade_code
 from competitions.proposals.layout import Layout, quoted
 from competitions.proposals.prepare_code import ANSWERS, SAMPLE, prepare_code
 from competitions.proposals.propose import Proposal
+from competitions.proposals.vocabulary import foreign_words
 
 if TYPE_CHECKING:
     from competitions.preparing.download import Download
@@ -21,6 +25,7 @@ if TYPE_CHECKING:
 _IMAGES = {".jpg", ".jpeg", ".png", ".tif", ".tiff", ".dcm", ".dicom"}
 _SOUNDS = {".wav", ".mp3", ".flac", ".ogg", ".aif", ".aiff"}
 _SUFFIXES = 1000  # files whose suffixes tell the category
+_SHORT_KEY = 100  # characters; in YAML, 1024 with escape sequences
 _EXAMPLES = 2  # rows in the description's example
 _CATEGORY_OF_IMAGES: dict[str, Category] = {
     "masks": "Image Segmentation",
@@ -89,27 +94,46 @@ _NO_TEXT = "there are no pages of Kaggle: say in your own words what is predicte
 
 
 def write_folder(folder: Path, about: About, proposal: Proposal, layout: Layout, raw: Download) -> str | None:
-    """Write competition.yaml, description.md, prepare.py and grade.py.
+    """Write competition.yaml, description.md, prepare.py and grade.py: the whole folder, or nothing of it.
 
     Returns:
-        What is wrong with prepare.py if it does not run on the download, in one line.
+        What is wrong with the folder if it cannot be loaded, or prepare.py does not run on the download, in one line.
+
+    Raises:
+        UserError: the code would use what no proposal uses.
     """
-    folder.mkdir(parents=True)
-    (folder / "prepare.py").write_text(prepare_code(proposal, layout), "utf-8")
-    (folder / "grade.py").write_text(grade_code(proposal), "utf-8")
-    (folder / "competition.yaml").write_text(_facts(about, proposal, layout), "utf-8")
-    (folder / "description.md").write_text("", "utf-8")
-    names, problem = _public_names(folder, raw)
-    (folder / "description.md").write_text(_description(about, proposal, names), "utf-8")
+    texts = {"prepare.py": prepare_code(proposal, layout), "grade.py": grade_code(proposal)}
+    for name, code in texts.items():
+        if words := foreign_words(code):
+            raise UserError(
+                f"nothing is written: names in the download look like code, and {name} would use {', '.join(words)}. "
+                "Look at the names of its files and columns; `mlebench new ID` makes a folder to be filled by hand"
+            )
+    texts |= {"competition.yaml": _facts(about, proposal, layout), "description.md": ""}
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".new-") as directory:
+        draft = Path(directory) / folder.name
+        draft.mkdir()
+        for name, text in texts.items():
+            (draft / name).write_text(text, "utf-8")
+        names, problem = _public_names(draft, raw)
+        (draft / "description.md").write_text(_description(about, proposal, names), "utf-8")
+        draft.rename(folder)
     return problem
 
 
 def _public_names(folder: Path, raw: Download) -> tuple[list[str], str | None]:
-    """The top-level names of the files that prepare.py makes public."""
+    """The top-level names of the files that prepare.py makes public, and what is wrong."""
+    otherwise = ["train.csv", SAMPLE]
     try:
         prepared = Competition.load(folder).declare(raw)
+    except BadCompetition as error:
+        return otherwise, one_line(error).replace(f"{folder}/", "")
     except Exception as error:  # the code is a proposal
-        return ["train.csv", SAMPLE], f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+        return (
+            otherwise,
+            f"prepare.py does not run on the download yet: {type(error).__name__}: {one_line(error)[:200]}",
+        )
     return sorted({path.partition("/")[0] + "/" * ("/" in path) for path in prepared.public.operations}), None
 
 
@@ -177,7 +201,7 @@ def _submission(proposal: Proposal) -> Iterable[str]:
         yield "  id: {values: id}  # CHECK: which columns are submitted?"
         return
     for name in columns.ids.value:
-        yield f"  {quoted(name)}: {{values: id}}"
+        yield f"  {_key(name)}: {{values: id}}"
     values = {
         "numbers": "{values: number}",
         "probabilities": "{values: number, low: 0, high: 1}",
@@ -187,7 +211,12 @@ def _submission(proposal: Proposal) -> Iterable[str]:
     }.get(metric.cells, "{values: text, empty: true}")
     many = len(columns.targets) > 10
     for name in ("*",) if many else columns.targets:
-        yield f"  {quoted(name)}: {values}"
+        yield f"  {_key(name)}: {values}"
+
+
+def _key(name: str) -> str:
+    """A key of YAML, which needs a question mark if it is long."""
+    return quoted(name) if len(name) <= _SHORT_KEY else f"? {quoted(name)}\n  "
 
 
 def _description(about: About, proposal: Proposal, names: list[str]) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from common import plain_json
 from competitions.errors import DownloadError
@@ -22,10 +23,9 @@ _MOST_JSON_BYTES = 1 << 28  # a JSON file is read as a whole
 _MOST_ROWS = 1_000_000  # read of a table; the number of further rows is estimated
 _MOST_TABLES = {0: 20, 1: 4}  # tables in a folder, by its depth: more of them are data of rows, not tables of rows
 
-
-_RECORDS = "pd.DataFrame({raw}.read_json({name}))"
-_LINES = "{raw}.read_json_lines({name})"
-_IMAGES = "labelled_images({raw}.read_json({name}))"
+Form = Literal["text", "records", "lines", "images", "folders"]
+"""Text with separators, a list of records in JSON, records in lines, COCO's metadata of images, or files in folders
+that are named after classes."""
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,7 @@ class Table:
     rows: pd.DataFrame
     count: int
     """The number of its rows; an estimate for more than a million."""
-    expression: str = ""
-    """How prepare.py makes it, if it is no table of text."""
+    form: Form = "text"
 
     @property
     def base(self) -> str:
@@ -53,24 +52,31 @@ class Table:
     @property
     def label(self) -> str:
         """The column of labels, if its format has one."""
-        return "category_id" if self.expression == _IMAGES and "category_id" in self.columns else ""
+        return "category_id" if self.form == "images" and "category_id" in self.columns else ""
 
     @property
     def reader(self) -> str:
         """The expression that reads it in prepare.py."""
-        if self.expression:
-            return self.expression.replace("{raw}", source(self.archive)).replace("{name}", quoted(self.name))
-        options = _READERS[PurePosixPath(self.name).suffix.lower()]
-        return f"{source(self.archive)}.read_csv({quoted(self.name)}{options})"
+        raw, name = source(self.archive), quoted(self.name)
+        if self.form == "records":
+            return f"pd.DataFrame({raw}.read_json({name}))"
+        if self.form == "lines":
+            return f"{raw}.read_json_lines({name})"
+        if self.form == "images":
+            return f"labelled_images({raw}.read_json({name}))"
+        if self.form == "folders":
+            rows = f'path.split("/")[:-3:-1] for path in {raw}.glob({name})'
+            return f"pd.DataFrame(({rows}), columns={quoted(self.columns)})"
+        return f"{raw}.read_csv({name}{_READERS[PurePosixPath(self.name).suffix.lower()]})"
 
     def writer(self, part: str, name: str = "") -> str:
         """The line that makes `part` of it public under its own name, or another one."""
         name = name or self.name
-        if self.expression == _RECORDS:
+        if self.form == "records":
             return f'out.public.json({quoted(name)}, {part}.to_dict("records"))'
-        if self.expression == _LINES:
+        if self.form == "lines":
             return f'out.public.text({quoted(name)}, {part}.to_json(orient="records", lines=True))'
-        if self.expression == _IMAGES:
+        if self.form == "images":
             name = str(PurePosixPath(name).with_suffix(".csv"))
         return f"out.public.table({quoted(name)}, {part})"
 
@@ -93,13 +99,34 @@ def source(archive: str) -> str:
     return f"raw.archive({quoted(archive)})" if archive else "raw"
 
 
-def quoted(value: str | list[str]) -> str:
-    """A literal of Python, and of YAML, with double quotes, on one line.
+def quoted(value: object) -> str:
+    r"""A literal of Python for a name, a list of names, or a cell; for texts also one of YAML. It has one line.
 
-    >>> quoted("a"), quoted(["b", "c"])
-    ('"a"', '["b", "c"]')
+    >>> quoted("a"), quoted(["b", "c"]), quoted("d\u2028"), quoted(float("inf"))
+    ('"a"', '["b", "c"]', '"d\\u2028"', 'float("inf")')
     """
-    return plain_json.dumps(value, ensure_ascii=False)
+    if isinstance(value, list):
+        return f"[{', '.join(map(quoted, value))}]"
+    if isinstance(value, float) and not math.isfinite(value):
+        return f'float("{value}")'
+    if value is None or isinstance(value, bool | int | float):
+        return repr(value)
+    text = plain_json.dumps(str(value), ensure_ascii=False)
+    return "".join(each if each.isprintable() else _escaped(each) for each in text)
+
+
+def _escaped(character: str) -> str:
+    code = ord(character)
+    return f"\\u{code:04x}" if code < 1 << 16 else f"\\U{code:08x}"
+
+
+def in_pattern(name: str) -> str:
+    """A name as a part of a pattern of `str.format`.
+
+    >>> in_pattern("{raw}").format()
+    '{raw}'
+    """
+    return name.replace("{", "{{").replace("}", "}}")
 
 
 def read_layout(raw: Download) -> Layout:
@@ -130,7 +157,7 @@ def read_layout(raw: Download) -> Layout:
 
 def _prefixed(layout: Layout, archive: str) -> Layout:
     """The layout of a download that consists of one archive."""
-    tables = [Table(table.name, table.archive or archive, table.rows, table.count) for table in layout.tables]
+    tables = [replace(table, archive=table.archive or archive) for table in layout.tables]
     return Layout(tables, {inner or archive: names for inner, names in layout.files.items()})
 
 
@@ -166,20 +193,21 @@ def _of_json(raw: Download, archive: str, name: str) -> Table | None:
     """A list of records, records in lines, or the metadata of images as COCO has them."""
     import pandas as pd
 
+    form: Form
     if raw.file(name).size > _MOST_JSON_BYTES:
         return None
     try:
         value = raw.read_json(name)
     except ValueError:
         try:
-            rows, form = raw.read_json_lines(name), _LINES
+            rows, form = raw.read_json_lines(name), "lines"
         except ValueError:
             return None
     else:
         if isinstance(value, list) and value and all(isinstance(each, dict) for each in value):
-            rows, form = pd.DataFrame(value), _RECORDS
+            rows, form = pd.DataFrame(value), "records"
         elif _is_coco(value):
-            rows, form = labelled_images(value), _IMAGES
+            rows, form = labelled_images(value), "images"
         else:
             return None
     nested = [column for column in rows if rows[column].map(lambda cell: isinstance(cell, (list, dict))).any()]

@@ -130,6 +130,8 @@ def _sets(archive: str, names: list[str], labels: Labels) -> list[FileSet]:
     """The patterns that most of the first rows have."""
     index: dict[str, list[tuple[str, bool]]] = defaultdict(list)  # the pattern of each name, by its variable part
     for name in names:
+        if {"{", "}"} & set(name):  # they stand for the row in patterns
+            continue
         *folders, base = PurePosixPath(name).parts
         for number, part in enumerate(folders):
             index[part].append(("/".join([*folders[:number], "{}/"]), True))

@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 
 from competitions.proposals.columns import Columns, Labels
 from competitions.proposals.findings import Finding, mark
-from competitions.proposals.layout import Layout, Table, quoted, source
+from competitions.proposals.layout import Layout, Table, in_pattern, quoted, source
 from competitions.proposals.pictures import FileSet
 from competitions.proposals.propose import Proposal
 from competitions.proposals.split import Split
@@ -55,7 +55,6 @@ def prepare_code(proposal: Proposal, layout: Layout) -> str:
 def _without_labels(proposal: Proposal) -> str:
     reason = proposal.columns.labels.reason
     ids, targets = list(proposal.columns.ids.value) or ["id"], list(proposal.columns.targets) or ["target"]
-    values = "{" + ", ".join(f"{quoted(name)}: 0" for name in targets[:_MANY]) + "}"
     body = (
         f'    table = raw.read_csv("train.csv"){mark(reason)}\n'
         "    train, test = hold_out(table, 0.1)\n"
@@ -64,7 +63,9 @@ def _without_labels(proposal: Proposal) -> str:
         '    out.public.table("train.csv", train)\n'
         f'    out.public.table("test.csv", test.drop(columns={quoted(targets[:_MANY])}))\n'
         '    out.private.table("test.csv", answers)\n'
-        f'    out.public.table("{SAMPLE}", answers.assign(**{values}))\n'
+        "    sample = answers.copy()\n"
+        f"    sample[{quoted(targets[:_MANY])}] = 0\n"
+        f'    out.public.table("{SAMPLE}", sample)\n'
         "    # CHECK: copy the files of train and test, as out.public.copies(raw.each(...))\n"
         "    return out\n"
     )
@@ -120,13 +121,15 @@ def _answers(columns: Columns, labels: Labels, proposal: Proposal) -> list[str]:
     lines.append(f"answers = {chosen}{columns.ids.mark()}")
     value = _constant(columns, labels, proposal.kind.value)
     names = "names" if many or labels.form != "columns" else quoted(targets)
-    same = f"**dict.fromkeys({names}, {value})"
-    lines.append(f"sample = answers.assign({f'{targets[0]}={value}' if _is_keyword(targets) else same})")
-    return lines
+    if len(targets) == 1 and _is_plain(targets[0]):
+        return [*lines, f"sample = answers.assign({targets[0]}={value})"]
+    return [*lines, "sample = answers.copy()", f"sample[{names}] = {value}"]
 
 
-def _is_keyword(targets: list[str]) -> bool:
-    return len(targets) == 1 and targets[0].isidentifier() and not keyword.iskeyword(targets[0])
+def _is_plain(name: str) -> bool:
+    """Whether a column's name can be written as the name of an argument of `DataFrame.assign`."""
+    plain = name.isascii() and name.isidentifier() and not keyword.iskeyword(name)
+    return plain and name != "self" and not name.startswith("__")
 
 
 def _constant(columns: Columns, labels: Labels, kind: str) -> str:
@@ -142,7 +145,7 @@ def _constant(columns: Columns, labels: Labels, kind: str) -> str:
     if cells.empty:
         return '""'
     value = cells.mode().iloc[0]
-    return repr(value.item()) if hasattr(value, "item") else quoted(value) if isinstance(value, str) else repr(value)
+    return quoted(value.item() if hasattr(value, "item") else value)
 
 
 def _tables(columns: Columns, labels: Labels) -> list[str]:
@@ -193,7 +196,7 @@ def _extra(table: Table, columns: Columns, labels: Labels) -> list[str]:
 
 def _copies(each: FileSet, labels: Labels) -> list[str]:
     raw, column = source(each.archive), quoted(each.column)
-    prefix = "" if not each.archive else f"{PurePosixPath(each.archive).name.partition('.')[0]}/"
+    prefix = "" if not each.archive else f"{in_pattern(PurePosixPath(each.archive).name.partition('.')[0])}/"
     inside = each.pattern
     if "**" in inside:
         return _scattered(each, prefix, labels)
@@ -242,7 +245,7 @@ def _folders(labels: Labels) -> list[str]:
     if not labels.of_folders:
         return []
     raw, pattern = source(labels.table.archive), labels.table.name
-    top = pattern.partition("/*")[0]
+    top = in_pattern(pattern.partition("/*")[0])
     file, label = (f"[{quoted(name)}]" for name in (labels.ids, labels.source[0]))
     to = f"{top.replace('train', 'test') if 'train' in top else 'test'}/{{1}}"
     return [

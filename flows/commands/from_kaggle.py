@@ -28,7 +28,7 @@ _SHOWN_FILES = 8
 
 @dataclass(frozen=True)
 class Proposed:
-    """What was proposed; `problem` says why prepare.py does not run on the download."""
+    """What was proposed; `problem` says what is wrong with the folder."""
 
     proposal: Proposal
     problem: str | None

@@ -149,7 +149,7 @@ def _from_kaggle(slug: str, folder: Path, kaggle: KaggleOptions, storage: StoreO
     for place in marked:
         click.echo(clean(f"  {place}"))
     if proposed.problem:
-        click.echo(clean(f"prepare.py does not run on the download yet: {proposed.problem}"))
+        click.echo(clean(proposed.problem))
     if raw_dir is None:
         click.echo(f"The download stays in {store.shown(store.raw(slug))} until `mlebench gc --raw` removes it.")
     click.echo("Next, when you have decided what is marked, and again after each change:")
