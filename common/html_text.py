@@ -6,7 +6,7 @@ import re
 from html.parser import HTMLParser
 
 _TAG = re.compile(
-    r"</?(?:p|div|br|h[1-6]|ul|ol|li|table|tr|td|a|b|strong|em|i|code|pre|span|img|sub|sup)\b[^>]*>", re.I
+    r"</?(?:p|div|br|h[1-6]|ul|ol|li|table|tr|td|a|b|strong|em|i|code|pre|span|img|sub|sup)\b[^<>]*>", re.I
 )
 _BLOCKS = {"p", "div", "section", "article", "ul", "ol", "table", "tr", "blockquote", "pre"}
 _AROUND = {"b": "**", "strong": "**", "em": "*", "i": "*", "code": "`", "sub": "_", "sup": "^"}
@@ -25,11 +25,19 @@ def markdown_of(text: str) -> str:
     """
     if not _TAG.search(text):
         return text.strip()
+    text = _without_comments(text)
     parser = _Parser(keeps_lines=not re.match(r"\s*<", text))
     parser.feed(text)
     parser.close()
     lines = [line.rstrip() for line in "".join(parser.parts).splitlines()]
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
+
+
+def _without_comments(text: str) -> str:
+    """HTML without comments and declarations, in which `<` begins a tag that ends: the parser is slow with others."""
+    first, *others = text.split("<!--")
+    text = first + "".join(other.partition("-->")[2] for other in others)
+    return re.sub(r"<(?!/?[a-zA-Z][^<>]*>)", "&lt;", re.sub(r"<[!?][^<>]*>", "", text))
 
 
 class _Parser(HTMLParser):

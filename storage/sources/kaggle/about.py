@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, TypeVar
 
+from common.cleaning import visible
 from common.html_text import markdown_of
 from competitions.proposals.about import About
 from storage.sources.kaggle.access import access
@@ -53,17 +56,27 @@ def fetch_about(competition_id: str, timeout: float = NETWORK_TIMEOUT) -> About:
     teams = _unless_refused(notes, "leaderboard", lambda: fetch_leaderboard(competition_id, timeout), [])
     return About(
         id=competition_id,
-        title=facts.title or "",
+        title=_line(facts.title),
         ended=f"{deadline:%Y-%m}" if deadline and deadline <= now else None,
         teams=facts.team_count or 0,
-        metric=facts.evaluation_metric or "",
-        reward=facts.reward or "",
-        category=facts.category or "",
-        notes=tuple(notes),
-        pages=tuple((name, markdown_of(text)) for name, text in pages),
-        scores=tuple(team.score for team in teams if team.score is not None),
-        files=tuple(files),
+        metric=_line(facts.evaluation_metric),
+        reward=_line(facts.reward),
+        category=_line(facts.category),
+        notes=tuple(map(_line, notes)),
+        pages=tuple((_line(name), _page_text(text)) for name, text in pages),
+        scores=tuple(team.score for team in teams if team.score is not None and math.isfinite(team.score)),
+        files=tuple((_line(name), size) for name, size in files),
     )
+
+
+def _line(text: object) -> str:
+    """Kaggle's words on one line, without characters that no file takes or that move the cursor."""
+    return " ".join(visible(text or "").split())
+
+
+def _page_text(text: str) -> str:
+    """A page as Markdown, in which nothing is a mark of ours."""
+    return re.sub(r"(#|<!--) CHECK: ", r"\1 Check: ", visible(markdown_of(text)))
 
 
 def _asked(competition_id: str, timeout: float, ask: Callable[..., Answer], *arguments: Any) -> Answer:
