@@ -82,7 +82,8 @@ def _sample(layout: Layout) -> Finding[Table | None]:
     found = [table for table in layout.tables if _SAMPLE.search(table.base) and len(table.columns) > 1]
     found.sort(key=lambda table: ("sample" not in table.base, len(table.name), table.name))
     if not found:
-        return Finding(None, "the download has no sample submission: state which columns are submitted", False)
+        reason = f"the download has no sample submission{layout.unread}: state which columns are submitted"
+        return Finding(None, reason, False)
     if len({tuple(table.columns) for table in found}) > 1:
         return Finding(found[0], f"{found[0].name} is one of {len(found)} sample submissions with other columns", False)
     return Finding(found[0], f"{found[0].name} has the columns of submissions", True)
@@ -129,7 +130,8 @@ def _labels(
                     return Finding(value, f"{other.name} could be the table of the labels as well", False)
             return Finding(value, found.reason, found.sure)
     wanted = ", ".join([*ids, *targets][:5])
-    return Finding(None, f"no table has the answers in columns {wanted}: read or make the table of the labels", False)
+    reason = f"no table has the answers in columns {wanted}{layout.unread}: read or make the table of the labels"
+    return Finding(None, reason, False)
 
 
 def _beside(other: Table, table: Table) -> bool:

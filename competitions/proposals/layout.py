@@ -93,6 +93,17 @@ class Layout:
     tables: list[Table]
     files: dict[str, list[str]]
 
+    @property
+    def unread(self) -> str:
+        """Says which files have names of tables and were not read, "" if none."""
+        names = [
+            name
+            for files in self.files.values()
+            for name in files
+            if "/" not in name and PurePosixPath(name).suffix.lower() in (".csv", ".tsv")
+        ]
+        return f"; {', '.join(names[:4])} could not be read: is it UTF-8?" if names else ""
+
 
 def source(archive: str) -> str:
     """The expression for the download, or for an archive in it."""

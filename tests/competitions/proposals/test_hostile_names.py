@@ -144,3 +144,9 @@ def test_a_folder_is_there_as_a_whole_or_not(tmp_path: Path, monkeypatch: pytest
     with pytest.raises(KeyboardInterrupt):
         written(tmp_path, {"train.csv": table(20, y=[0, 1] * 10), "sample_submission.csv": table(3, y=0)})
     assert list((tmp_path / "own").iterdir()) == []
+
+
+def test_tables_in_another_encoding_are_named(tmp_path: Path) -> None:
+    sample = "id,caf\u00e9\n100,0\n101,0\n".encode("latin-1")
+    folder, _ = written(tmp_path, {"train.csv": table(20, y=[0, 1] * 10), "sample_submission.csv": sample})
+    assert "sample_submission.csv could not be read: is it UTF-8?" in (folder / "prepare.py").read_text("utf-8")
