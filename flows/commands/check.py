@@ -122,7 +122,7 @@ def command(
     from storage.datasets import prepare
     from tasks.baseline_submission import baseline_submission
 
-    failed = noted = 0
+    failed = noted = skipped = 0
     for name in selected_ids:
         competition = registry.get(name)
         say(f"{name} ({edition})")
@@ -146,8 +146,11 @@ def command(
                 _write_page(data.page, competition, data.prepared or scratch / "prepared", edition, shown)
         failed += any(result.verdict == "failed" for result in shown)
         noted += sum(result.verdict == "noted" for result in shown)
-    notes = f", with {counted(noted, 'note')} to judge" if noted else ""
-    say(f"{len(selected_ids) - failed} of {counted(len(selected_ids), 'competition')} passed{notes}")
+        skipped += sum(result.verdict == "skipped" for result in shown)
+    notes = [f"{counted(noted, 'note')} to judge"] if noted else []
+    notes += [f"{counted(skipped, 'check')} skipped"] if skipped else []
+    with_notes = f", with {' and '.join(notes)}" if notes else ""
+    say(f"{len(selected_ids) - failed} of {counted(len(selected_ids), 'competition')} passed{with_notes}")
     return 1 if failed else 0
 
 
