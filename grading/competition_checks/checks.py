@@ -17,6 +17,7 @@ from competitions.scoring.errors import InvalidSubmission
 from grading.competition_checks import leaks
 from grading.competition_checks.csvfile import table, to_csv
 from grading.competition_checks.description import example_problems, leftovers, metric_problems, sections
+from grading.competition_checks.public_tables import files_named, is_closed, not_read, public_tables
 from grading.competition_checks.subject import MAX_SAMPLE_BYTES, Skipped, Subject, number_of, require_small_sample
 
 
@@ -119,6 +120,8 @@ def secrecy(subject: Subject) -> list[str]:
                 archived = {(info.CRC, info.file_size) for info in archive.infolist()}
             names = [path.name for path, crc in roles.items() if (crc, path.stat().st_size) in archived]
             problems += [f"public/{name} holds private {path}" for path in names]
+    if closed := [name for name in parts["public"]["path"] if is_closed(name)]:
+        subject.not_covered["secrecy"] = f"not covered: what is in {files_named(closed)}"
     return problems
 
 
@@ -126,6 +129,7 @@ def public(subject: Subject) -> list[str]:
     """No public table has the answers, under whatever name, by id or row by row. No public file is named after them."""
     if any(issue.needs is None for issue in subject.competition.facts.leaks(subject.edition)):
         return []  # competition.yaml says so; what needs the web is not in the public files
+    unread: list[str] = []
     paths = subject.manifest.loc[subject.manifest["part"] == "public", "path"]
     problems = [f"public/{name} is named like a file with answers" for name in leaks.names_that_give_away(list(paths))]
     gold, sample = subject.file("gold_submission"), subject.file("sample_submission")
@@ -133,8 +137,11 @@ def public(subject: Subject) -> list[str]:
         raise Skipped(f"the sample submission has {data_size(sample.stat().st_size)}; try it on a smaller download")
     answers = leaks.answers_of(gold.read_bytes(), sample.read_bytes())
     if answers is not None:
-        for name, table in leaks.public_tables(subject.prepared / "public", sample.name):
+        for name, table in public_tables(subject.prepared / "public", sample.name, unread):
             problems += leaks.leaks(name, table, answers)
+        subject.not_covered["public"] = not_read(unread)
+    else:
+        subject.not_covered["public"] = "only names are compared, because rows are not identified by one column"
     return problems
 
 

@@ -28,7 +28,10 @@ class Gate:
 GATES: dict[str, Gate] = {
     "metric": Gate(metric),
     "chance": Gate(chance, "the metric or the classes may be such that chance does as well as most teams"),
-    "features": Gate(features, "a strong feature may be part of the task"),
+    "features": Gate(
+        features,
+        "a strong feature may be part of the task, and ids can say all that is known, as dates of forecasts do",
+    ),
     "metadata": Gate(metadata, "rows may be in the order of time, groups or sizes, which agents may use"),
     "copies": Gate(copies, "the source may repeat itself, as short texts and simulations do"),
     "noise": Gate(

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import io
 import re
-import zipfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial
-from pathlib import Path, PurePosixPath
-from typing import IO, TYPE_CHECKING, Any
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+from grading.competition_checks.public_tables import read_texts
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_TABLES = {".csv": ",", ".tsv": "\t"}
-_MAX_TABLE_BYTES = 256 << 20
-"""Bytes of a table that are read; the rows after them are not checked."""
 _MIN_EQUAL_SHARE = 0.95
 """Share of equal cells from which a column counts as the answers. A leak with some noise is a leak as well."""
 _MIN_ANSWERS = 10
@@ -40,7 +36,7 @@ def answers_of(gold: bytes, sample: bytes) -> Answers | None:
 
     None if there is no column of ids, or if ids are repeated.
     """
-    gold_table, sample_table = _read(gold, ","), _read(sample, ",")
+    gold_table, sample_table = read_texts(gold), read_texts(sample)
     if (
         gold_table is None
         or sample_table is None
@@ -57,24 +53,6 @@ def answers_of(gold: bytes, sample: bytes) -> Answers | None:
         name for name in gold_table if (gold_table[name] != sample_table[name]).any() and gold_table[name].nunique() > 1
     ]
     return Answers(id_name, gold_table[predicted]) if predicted else None
-
-
-def public_tables(folder: Path, leave_out: str) -> Iterator[tuple[str, pd.DataFrame]]:
-    """The tables below a folder, also those in zip archives, as texts, by their paths.
-
-    Args:
-        folder: The public files.
-        leave_out: Name of the sample submission.
-    """
-    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-        name = path.relative_to(folder).as_posix()
-        if path.suffix == ".zip" and zipfile.is_zipfile(path):
-            with zipfile.ZipFile(path) as archive:
-                for info in archive.infolist():
-                    if not PurePosixPath(info.filename).name.startswith(("._", leave_out)):
-                        yield from _table(f"{name}/{info.filename}", partial(archive.open, info))
-        elif path.name != leave_out:
-            yield from _table(name, partial(_binary, path))
 
 
 def names_that_give_away(paths: Iterable[str]) -> list[str]:
@@ -134,30 +112,3 @@ def _equal(left: Any, right: Any) -> float:
 def _has_ids(column: pd.Series, ids: pd.Index) -> bool:
     """Whether a column has most ids of the test set; a few numbers are in many columns by chance."""
     return ids.isin(column).mean() > 0.5
-
-
-def _table(name: str, opened: Callable[[], IO[bytes]]) -> Iterator[tuple[str, pd.DataFrame]]:
-    separator = _TABLES.get(PurePosixPath(name).suffix)
-    rows = _read(_head(opened()), separator) if separator else None
-    if rows is not None:
-        yield name, rows
-
-
-def _binary(path: Path) -> IO[bytes]:
-    return path.open("rb")
-
-
-def _head(file: IO[bytes]) -> bytes:
-    with file:
-        content = file.read(_MAX_TABLE_BYTES)
-    return content if len(content) < _MAX_TABLE_BYTES else content[: content.rfind(b"\n")]
-
-
-def _read(content: bytes, separator: str) -> pd.DataFrame | None:
-    """A table with all cells as texts; None if it is none."""
-    import pandas as pd
-
-    try:
-        return pd.read_csv(io.BytesIO(content), sep=separator, dtype=str, keep_default_na=False, on_bad_lines="skip")
-    except (ValueError, UnicodeDecodeError, pd.errors.ParserError):
-        return None

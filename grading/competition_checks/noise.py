@@ -33,6 +33,9 @@ _DRAWS, _SECONDS = 100, 10.0
 _MAX_DIFFERENCE = 0.25
 """Of the sample submission's score on Kaggle and here, as a share of its distance from the right answers'."""
 
+_MAX_TIMES = 10
+"""Of the last team's distance from the right answers: the sample submission's is no greater, as teams start with it."""
+
 
 def noise(measured: Measured) -> list[str]:
     """The test set is large enough to tell gold from bronze.
@@ -138,6 +141,12 @@ def scale(measured: Measured) -> list[str]:
         problems.append(f"the sample submission scores {sample:.5g}, and bronze requires {thresholds.bronze:.5g}")
     elif measured.better(sample, thresholds.median):
         problems.append(f"the sample submission scores {sample:.5g}, better than the median {thresholds.median:.5g}")
+    percentiles = subject.competition.facts.leaderboard.percentiles
+    worst = percentiles[-1] if percentiles and thresholds.human else None  # models are not as bad as some teams
+    if worst is not None and abs(sample - right) > _MAX_TIMES * abs(worst - right):
+        problems.append(
+            f"the sample submission scores {sample:.5g}, the last team {worst:.5g}, right answers {right:.5g}"
+        )
     if known is not None and abs(sample - known) > _MAX_DIFFERENCE * abs(right - known):
         problems.append(f"the sample submission scores {sample:.5g}, on Kaggle {known:.5g}")
     return problems

@@ -138,7 +138,7 @@ def check_prepared(
         result = result_of(name, about or _first_line(check), lambda check=check: check(subject), subject.raised)  # type: ignore[misc]
         if competition.published_format and name in _NOT_PROMISED and result.verdict == "failed":
             result = replace(result, verdict="noted")
-        yield result
+        yield _with_coverage(result, subject)
     for name in GATES:
         yield pass_gate(name, measured)
 
@@ -164,7 +164,13 @@ def pass_gate(name: str, measured: Measured) -> Result:
     result = result_of(name, _first_line(gate.check), lambda: gate.check(measured), raised)
     if result.verdict == "failed" and gate.reason and name in measured.figures:  # without them, it raised an exception
         result = replace(result, verdict="noted", problems=(*result.problems, f"why this may be fine: {gate.reason}"))
-    return replace(result, figures=measured.figures.get(name, {}))
+    return replace(_with_coverage(result, measured.subject), figures=measured.figures.get(name, {}))
+
+
+def _with_coverage(result: Result, subject: Subject) -> Result:
+    """The result of a check, with what an `ok` of it does not cover."""
+    line = subject.not_covered.get(result.check)
+    return replace(result, problems=(line,)) if line and result.verdict == "ok" else result
 
 
 def result_of(name: str, about: str, check: Callable[[], list[str]], raised: set[str] | None = None) -> Result:

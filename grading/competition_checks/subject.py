@@ -71,6 +71,8 @@ class Subject:
     edition: Edition = "v1"
     raised: set[str] = field(default_factory=set)
     """The places of exceptions that an earlier check has shown; see `place_of`."""
+    not_covered: dict[str, str] = field(default_factory=dict)
+    """By check, what an `ok` of it does not cover; a line."""
 
     @cached_property
     def answers(self) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from grading.competition_checks import leaks
+from grading.competition_checks.public_tables import not_read, public_tables
 from grading.competition_checks.subject import Skipped
 
 if TYPE_CHECKING:
@@ -30,6 +30,11 @@ class TaskTables:
     """The public table with the target. None if there is none."""
     target: str | None
     """The column of `train` with the answers, or, where there is a column of answers for each class, with the class."""
+    others: dict[str, pd.DataFrame]
+    """Further public tables that have the test ids, by their paths. Index: ids."""
+    more_of_training: bool
+    """Whether public tables without test ids have columns beside ids and answers, and none is that of the test rows
+    by their order."""
 
     @property
     def features(self) -> list[str]:
@@ -59,15 +64,23 @@ def task_tables(subject: Subject, rows: Rows) -> TaskTables:
     test: pd.DataFrame | None = None
     train: pd.DataFrame | None = None
     target: str | None = None
-    for _, table in leaks.public_tables(subject.prepared / "public", subject.path("sample_submission").name):
+    more: dict[str, pd.DataFrame] = {}
+    unread: list[str] = []
+    more_of_training, by_order = False, False
+    for path, table in public_tables(subject.prepared / "public", subject.path("sample_submission").name, unread):
         if name := _target(table, answers):  # even if it has the test ids: those of both parts may be the same numbers
             if train is None or len(table.columns) > len(train.columns):
                 train, target = table, name
         elif key := _key(table, answers):
-            rows_of_test = table[table[key].isin(answers.index)].drop_duplicates(key).set_index(key)
+            more[path] = rows_of_test = table[table[key].isin(answers.index)].drop_duplicates(key).set_index(key)
             if test is None or len(rows_of_test.columns) > len(test.columns):
                 test = rows_of_test
-    return TaskTables(answers, test, train, target)
+            continue
+        by_order |= not name and len(table) in (len(answers), len(answers) - 1)  # arrays, tables without a header
+        more_of_training |= not {*table.columns} <= {answers.index.name, *answers, name}
+    subject.not_covered["features"] = not_read(unread)
+    others = {path: table for path, table in more.items() if table is not test}
+    return TaskTables(answers, test, train, target, others, more_of_training and not by_order)
 
 
 def _key(table: pd.DataFrame, answers: pd.DataFrame) -> str | None:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import gzip
 import io
+import json
+import lzma
 import os
 import shutil
+import tarfile
 import zipfile
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -16,6 +21,7 @@ from PIL import Image
 
 from competitions.competition import Competition
 from flows.commands.new import TEMPLATE
+from grading.competition_checks.checks import CHECKS
 from grading.competition_checks.gates import GATES
 from grading.competition_checks.measured import Measured
 from grading.competition_checks.run import measured_of, pass_gate
@@ -73,6 +79,15 @@ def _column(code: str) -> tuple[str, str, str]:
     return "bundle.py", "    return zip_bytes", f"    {code}\n    return zip_bytes"
 
 
+def _public(code: str) -> tuple[str, str, str]:
+    """One more public file."""
+    return "prepare.py", "    return out", f"    {code}\n    return out"
+
+
+CODED_IDS = """
+    digits = [random.integers(10, 99, 600), pd.qcut(table["area"], 9, labels=False), random.permutation(600) + 1000]
+    table["id"] = [f"{a}{b}{c}" for a, b, c in zip(*digits)]
+""".strip()
 AGAIN = "test.head(9).assign(id=range(900, 909), {})"
 """Training rows that are those of the test set."""
 PANDAS = "prepare.py", "from competitions.editions", "import pandas as pd\n\nfrom competitions.editions"
@@ -144,6 +159,22 @@ BROKEN = {
         "scale: the sample submission scores 0.095946, and bronze requires 2.5",
         [("grade.py", "return rmse(", "return 0.01 * rmse(")],
     ),
+    "scores far beyond the leaderboard": (
+        "scale: the sample submission scores 9.5946, the last team 0.9, right answers 0",
+        [("competition.yaml", "human: false", f"percentiles: {[0.5] + [0.7] * 19 + [0.9]}")],
+    ),
+    "a column of another public table that was measured after the target": (
+        "features: column paint of extra.csv explains 9",
+        [_public('out.public.table("extra.csv", test[["id"]].assign(paint=2 * test["area"] + 1))')],
+    ),
+    "a digit in the middle of the id that tells the target": (
+        "metadata: character 3 of the id explains",
+        [_column(CODED_IDS)],
+    ),
+    "test rows without features": (
+        "features: the test rows have ids alone",
+        [("prepare.py", 'test.drop(columns="area")', 'test[["id"]]')],
+    ),
     "a sample submission that scored otherwise on Kaggle": (
         "scale: the sample submission scores 9.5946, on Kaggle 40",
         [("competition.yaml", "median: 3.0", "median: 3.0\n  sample: 40.0")],
@@ -197,6 +228,56 @@ def test_declared_groups_are_the_units(folder: Folder) -> None:
     assert not any(problem.startswith("rows come in groups") for problem in result.problems)
     assert pass_gate("metadata", measured).verdict == "ok"
     assert pass_gate("features", measured).figures["patient"] < 0.5
+
+
+def _packed(content: bytes) -> bytes:
+    with tarfile.open(fileobj=(packed := io.BytesIO()), mode="w:gz") as archive:
+        (info := tarfile.TarInfo("in/x.csv")).size = len(content)
+        archive.addfile(info, io.BytesIO(content))
+    return packed.getvalue()
+
+
+FORMATS: dict[str, Callable[[pd.DataFrame], bytes]] = {
+    "INFO.CSV": lambda table: table.to_csv(index=False).encode(),
+    "x.csv": lambda table: table.to_csv(index=False, sep=";").encode(),
+    "x.txt": lambda table: table.to_csv(index=False, sep="|").encode(),
+    "x.tsv.xz": lambda table: lzma.compress(table.to_csv(index=False, sep="\t").encode()),
+    "x.csv.gz": lambda table: gzip.compress(table.to_csv(index=False).encode()),
+    "x.tar.gz": lambda table: _packed(table.to_csv(index=False).encode()),
+    "utf-16.csv": lambda table: table.to_csv(index=False).encode("utf-16"),
+    "by-id.json": lambda table: json.dumps(dict(zip(table["id"], table["area"], strict=True))).encode(),
+    "records.json": lambda table: table.to_json(orient="records").encode(),
+    "columns.json": lambda table: table.to_json().encode(),
+    "nested.json": lambda table: json.dumps({"about": "x", "rows": table.to_dict("records")}).encode(),
+    "x.jsonl": lambda table: table.to_json(orient="records", lines=True).encode(),
+    "x.parquet": lambda table: table.to_parquet(index=False),
+    "x.npy": lambda table: _saved(table.iloc[:, -1].to_numpy()),
+}
+
+
+def _saved(values: np.ndarray) -> bytes:
+    np.save(file := io.BytesIO(), values)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_answers_in_a_public_table_of_any_format(name: str, folder: Folder) -> None:
+    measured = folder.prepared()
+    answers = measured.tables.answers["area"].astype(float).reset_index()
+    folder.add(name, FORMATS[name](answers.rename(columns={"area": "paint"} if ".json" not in name else {})))
+    problems = CHECKS["public"](measured.subject)
+    assert any(line.startswith(f"public/{name}") and "has the answers area" in line for line in problems), problems
+
+
+def test_ok_does_not_cover_files_that_are_not_read(folder: Folder) -> None:
+    measured = folder.prepared()
+    for name in ("a.pkl", "b.zip", "b/picture.png", "b/page.html"):
+        folder.add(name, b"no table")
+    expected = "not covered: 2 files not read as tables: a.pkl, b.zip"
+    assert CHECKS["public"](measured.subject) == []
+    assert measured.subject.not_covered["public"] == expected
+    result = pass_gate("features", measured)
+    assert (result.verdict, result.problems) == ("ok", (expected,))
 
 
 @pytest.mark.parametrize("channel", ["size", "time", "folder", "place in the archive"])
