@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 import click
@@ -131,15 +132,16 @@ def _lines(about: About) -> list[str]:
     """The plan: what it is, and how much would be downloaded."""
     lines = [f"{about.title or about.id}{f' ({about.category})' if about.category else ''}"]
     if about.ended or about.teams:
-        lines.append(
-            f"  ended {about.ended or 'not yet'}, {counted(about.teams, 'team')}, reward {about.reward or 'none'}"
-        )
+        ended = f"ended {about.ended}" if about.ended else "has not ended"
+        lines.append(f"  {ended}, {counted(about.teams, 'team')}, reward {about.reward or 'none'}")
     if about.metric:
         lines.append(f"  metric: {about.metric}")
     if about.files:
         lines.append(f"  download: {counted(len(about.files), 'file')}, {data_size(about.size)}")
-        largest = sorted(about.files, key=lambda file: -file[1])[:_SHOWN_FILES]
-        lines += [f"    {data_size(size):>10}  {name}" for name, size in largest]
+        groups = _groups(about.files)
+        lines += [f"    {data_size(size):>10}  {name}" for name, size in groups[:_SHOWN_FILES]]
+        if len(groups) - _SHOWN_FILES > 0:
+            lines.append(f"    and {counted(len(groups) - _SHOWN_FILES, 'smaller one')}")
     return [clean(line) for line in lines] + [clean(f"  note: {note}") for note in about.notes]
 
 
@@ -150,6 +152,20 @@ def _at_hand(slug: str, raw_dir: Path) -> str:
     if not raw_dir.expanduser().is_dir():
         raise UsageError(f"--raw-dir {raw_dir} is not a directory")
     return str(Local(raw_dir).fetch(_stub(slug), raw_dir))
+
+
+def _groups(files: Iterable[tuple[str, int]]) -> list[tuple[str, int]]:
+    """Files with their bytes, largest first: those of a folder with the same suffix as one, with their number."""
+    sizes: dict[str, list[tuple[str, int]]] = {}
+    for name, size in files:
+        path = PurePosixPath(name)
+        pattern = f"{path.parent}/*{path.suffix}" if "/" in name else name
+        sizes.setdefault(pattern, []).append((name, size))
+    groups = [
+        (each[0][0] if len(each) == 1 else f"{pattern} ({len(each)} files)", sum(size for _, size in each))
+        for pattern, each in sizes.items()
+    ]
+    return sorted(groups, key=lambda group: -group[1])
 
 
 def _download(about: About, store: Store, yes: bool) -> str | None:

@@ -13,7 +13,9 @@ import pytest
 import yaml
 
 from common.settings import get_settings
+from competitions.proposals.about import About
 from flows.cli import main
+from flows.commands import from_kaggle
 from storage.store import Store
 from storage.tables import read_table
 from tests.flows.test_integrity_violations import provided
@@ -225,7 +227,7 @@ def test_a_running_code_competition_is_named_as_such(
     assert main(["new", "--from-kaggle", ID, "--into", str(tmp_path), "--store", str(tmp_path / "s"), "--yes"]) == 0
     shown = capsys.readouterr().out
     assert "note: it is a code competition" in shown
-    assert "note: Kaggle names no metric" in shown
+    assert "note: Kaggle has no metric in its record" in shown
     assert "note: no leaderboard: " in shown
     assert "metric: accuracy  (the evaluation page says 'accuracy')" in shown, "the page names it"
 
@@ -295,3 +297,12 @@ def test_without_the_model_the_folder_is_as_proposed(
     assert "gpt-4o was not asked: " in shown.err
     assert "1 place marked with CHECK" in shown.out
     assert not (tmp_path / ID / "written_by.yaml").exists()
+
+
+def test_files_of_a_folder_are_one_line_of_the_plan() -> None:
+    files = (("train.csv", 1000), *((f"images/{number}.png", 500) for number in range(40)))
+    assert from_kaggle._lines(About(ID, files=files))[1:] == [
+        "  download: 41 files, 21.0 kB",
+        "       20.0 kB  images/*.png (40 files)",
+        "        1.0 kB  train.csv",
+    ]

@@ -46,7 +46,7 @@ def fetch_about(competition_id: str, timeout: float = NETWORK_TIMEOUT) -> About:
     if facts.is_kernels_submissions_only:
         notes.append("it is a code competition: its test data are hidden, so that test files are examples only")
     if not facts.evaluation_metric:
-        notes.append("Kaggle names no metric: it may be judged by people")
+        notes.append("Kaggle has no metric in its record: the pages may name one, or people judge")
     if not complete:
         notes.append(f"it has more than {len(files)} files, of which only these are counted in the size")
     asked = access([competition_id], timeout)[0]
