@@ -310,7 +310,10 @@ class CompetitionFacts(_Facts):
         board = self.leaderboard
         order = [board.gold, board.silver, board.bronze, board.median]
         if order != sorted(order, reverse=not self.lower_is_better):
-            raise ValueError(f"thresholds {order} are not ordered for a metric where {self.metric.direction} is better")
+            raise ValueError(
+                f"thresholds {order} are not ordered for a metric where {self.metric.direction} is better: change "
+                "metric.direction, or state gold, silver, bronze and median from the best to the worst"
+            )
         ids = [issue.id for issue in self.known_issues]
         if len(ids) != len(set(ids)):
             raise ValueError("known_issues must have unique ids")

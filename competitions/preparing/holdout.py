@@ -76,6 +76,53 @@ def hold_out_by(
     return table[~is_test], table[is_test]
 
 
+def hold_out_last(table: pd.DataFrame, column: str, test_size: float) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Split rows into (train, test) such that the test rows are those with the last values of `column`.
+
+    Equal values stay together, so the size of the test part is the nearest to `test_size` that they allow. Both parts
+    are in file order. Raises `ValueError` if a cell has no place in the order (see `in_order`), or if the nearest size
+    is less than half of `test_size` or more than twice as much.
+
+    >>> import pandas as pd
+    >>> table = pd.DataFrame({"day": ["25/12/2020", "3/1/2021", "3/1/2021", "1/2/2020", "4/5/2020"]})
+    >>> hold_out_last(table, "day", 0.4)[1].index.tolist()
+    [1, 2]
+    """
+    order = in_order(table[column])
+    if missing := int(order.isna().sum()):
+        raise ValueError(f"{missing} of {len(table)} cells of {column} are empty or no dates: leave those rows out")
+    shares = order.value_counts(normalize=True).sort_index(ascending=False).cumsum()
+    first = (shares / test_size).where(lambda ratio: ratio >= 1, test_size / shares).idxmin()
+    is_test = order >= first
+    share = float(is_test.mean())
+    if not 0.5 <= share / test_size <= 2:
+        raise ValueError(f"the last rows by {column} are {share:.1%}, not about {test_size:.1%}: state another size")
+    return table[~is_test], table[is_test]
+
+
+def in_order(cells: pd.Series) -> pd.Series:
+    """Numbers as they are, and texts as dates; NaT for texts that are none. 3/4/2020 is in April if any day is first.
+
+    >>> import pandas as pd
+    >>> in_order(pd.Series(["3/4/2020", "25/12/2020", "x"])).dt.month.tolist()
+    [4.0, 12.0, nan]
+    """
+    import warnings
+
+    import pandas as pd
+
+    if cells.dtype.kind in "iufM":
+        return cells
+    texts = cells.astype("string").str.strip()
+    texts = texts.where(texts.str.contains(r"^\D{0,12}\d.*[-/.:, ].*\d"))
+    first = pd.to_numeric(texts.str.extract(r"^(\d\d?)[-/.]\d\d?[-/.]\d", expand=False))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # pandas says which of 3/4 it takes for the day
+        return pd.to_datetime(
+            texts, format="mixed", dayfirst=bool((first > 12).any()), errors="coerce", utc=True
+        ).dt.tz_localize(None)
+
+
 def hold_out_groups(
     table: pd.DataFrame, column: str, test_size: float, seed: int = 0
 ) -> tuple[pd.DataFrame, pd.DataFrame]:

@@ -101,7 +101,7 @@ def _ids(sample: Table) -> Finding[tuple[str, ...]]:
 
 
 def _test(tables: list[Table], ids: tuple[str, ...]) -> Table | None:
-    found = [table for table in tables if _is_test(table) and _like(table, ids[0])]
+    found = [table for table in tables if _is_test(table) and like(table, ids[0])]
     return min(found, key=lambda table: (table.path.count("/"), len(table.base), table.name), default=None)
 
 
@@ -171,10 +171,10 @@ def _same_columns(
         return None
     if known := [name for name in targets if test is not None and name in test.columns]:
         reason = f"{known[0]} is in {test.name if test else ''} as well: what is predicted?"
-        return Finding(Labels(table, _like(table, ids[0]) or table.columns[0], "columns", targets), reason, False)
+        return Finding(Labels(table, like(table, ids[0]) or table.columns[0], "columns", targets), reason, False)
     if ids[0] in table.columns:
         return Finding(Labels(table, ids[0], "columns", targets), f"{table.name} has all submitted columns", True)
-    own = _like(table, ids[0]) or table.columns[0]
+    own = like(table, ids[0]) or table.columns[0]
     reason = f"{table.name} has the targets, but no column {ids[0]}: say how it is made of the others"
     return Finding(Labels(table, own, "columns", targets), reason, False)
 
@@ -183,7 +183,7 @@ def _class_columns(
     table: Table, test: Table | None, ids: tuple[str, ...], targets: tuple[str, ...]
 ) -> Finding[Labels | None] | None:
     """A column of class names, where submissions have a column for each class."""
-    own = _like(table, ids[0])
+    own = like(table, ids[0])
     if own is None or len(targets) < 2:
         return None
     for name in table.columns:
@@ -204,7 +204,7 @@ def _renamed(
     table: Table, test: Table | None, ids: tuple[str, ...], targets: tuple[str, ...]
 ) -> Finding[Labels | None] | None:
     """One submitted column that has another name in the training data."""
-    own = _like(table, ids[0])
+    own = like(table, ids[0])
     if own is None or len(targets) != 1:
         return None
     known = set(test.columns) if test is not None else set()
@@ -223,7 +223,7 @@ def _renamed(
     return Finding(Labels(table, own, "columns", (source,)), reason, False)
 
 
-def _like(table: Table, name: str) -> str | None:
+def like(table: Table, name: str) -> str | None:
     """The column with this name, whatever its case."""
     return name if name in table.columns else next((own for own in table.columns if _plain(own) == _plain(name)), None)
 

@@ -10,13 +10,16 @@ from typing import TYPE_CHECKING, get_args
 from common.errors import UserError, one_line
 from competitions.competition import Competition
 from competitions.errors import BadCompetition
-from competitions.facts import Category, Leaderboard
+from competitions.facts import Category, Direction, Leaderboard
 from competitions.leaderboard import leaderboard_of
+from competitions.preparing.declaration import Content
 from competitions.proposals.about import About
+from competitions.proposals.findings import mark
 from competitions.proposals.grade_code import grade_code
 from competitions.proposals.layout import Layout, quoted
-from competitions.proposals.prepare_code import ANSWERS, SAMPLE, prepare_code
+from competitions.proposals.prepare_code import ANSWERS, MANY_TARGETS, prepare_code, unit_of_answers
 from competitions.proposals.propose import Proposal
+from competitions.proposals.table_code import SAMPLE
 from competitions.proposals.vocabulary import foreign_words
 
 if TYPE_CHECKING:
@@ -46,7 +49,7 @@ complexity: unknown
   name: {metric}
   direction: {direction}{direction_mark}
 holdout: {holdout}
-leaderboard:
+{resampling}leaderboard:
 {leaderboard}
 files:
   answers: {answers}
@@ -116,38 +119,36 @@ def write_folder(folder: Path, about: About, proposal: Proposal, layout: Layout,
         draft.mkdir()
         for name, text in texts.items():
             (draft / name).write_text(text, "utf-8")
-        names, problem = _public_names(draft, raw)
-        (draft / "description.md").write_text(_description(about, proposal, names), "utf-8")
+        names, example, problem = _public_names(draft, raw)
+        (draft / "description.md").write_text(_description(about, proposal, names, example), "utf-8")
         draft.rename(folder)
     return problem
 
 
-def _public_names(folder: Path, raw: Download) -> tuple[list[str], str | None]:
-    """The top-level names of the files that prepare.py makes public, and what is wrong."""
+def _public_names(folder: Path, raw: Download) -> tuple[list[str], str, str | None]:
+    """The top-level names of the files that prepare.py makes public, first rows of its sample, and what is wrong."""
     otherwise = ["train.csv", SAMPLE]
     try:
         prepared = Competition.load(folder).declare(raw)
+        sample = prepared.public.operations[SAMPLE]
+        first = next(iter(sample.pieces()), b"") if isinstance(sample, Content) else b""
+        example = "\n".join(first.decode().splitlines()[: _EXAMPLES + 1])
     except BadCompetition as error:
-        return otherwise, one_line(error).replace(f"{folder}/", "")
+        return otherwise, "", one_line(error).replace(f"{folder}/", "")
     except Exception as error:  # the code is a proposal
         return (
             otherwise,
+            "",
             f"prepare.py does not run on the download yet: {type(error).__name__}: {one_line(error)[:200]}",
         )
-    return sorted({path.partition("/")[0] + "/" * ("/" in path) for path in prepared.public.operations}), None
+    return sorted({path.partition("/")[0] + "/" * ("/" in path) for path in prepared.public.operations}), example, None
 
 
 def _facts(about: About, proposal: Proposal, layout: Layout) -> str:
     category, sure = _category(proposal, layout)
     choices = ", ".join(name for name in get_args(Category) if name != "unknown")
     metric = proposal.metric.value
-    direction, wrong = metric.direction, ""
-    if len(about.scores) > 1 and about.scores[0] != about.scores[-1]:
-        theirs = "higher" if about.scores[0] > about.scores[-1] else "lower"
-        if theirs != direction:
-            wrong = f"  # CHECK: on Kaggle's leaderboard {theirs} scores are better: is {metric.name} the metric?"
-    elif metric.cells == "none":
-        wrong = "  # CHECK: which scores are better?"
+    direction, wrong = _direction(about, proposal)
     return _FACTS.format(
         id=about.id,
         name=quoted(about.title or about.id.replace("-", " ").capitalize()),
@@ -159,6 +160,7 @@ def _facts(about: About, proposal: Proposal, layout: Layout) -> str:
         direction=direction,
         direction_mark=wrong,
         holdout=quoted(proposal.split.value.words),
+        resampling=_resampling(proposal),
         leaderboard=_leaderboard(about, direction),
         answers=ANSWERS,
         sample=SAMPLE,
@@ -166,6 +168,32 @@ def _facts(about: About, proposal: Proposal, layout: Layout) -> str:
         # The correlation with the same prediction in every row is not defined.
         oddities="oddities: [sample-scores-nan]\n" if metric.module == "correlation" else "",
     )
+
+
+def _direction(about: About, proposal: Proposal) -> tuple[Direction, str]:
+    """Which scores are better, by Kaggle's leaderboard before the metric; and the mark of that line."""
+    metric = proposal.metric.value
+    if len(about.scores) > 1 and about.scores[0] != about.scores[-1]:
+        theirs: Direction = "higher" if about.scores[0] > about.scores[-1] else "lower"
+        doubt = f"as on Kaggle's leaderboard, but {metric.direction} is better of {metric.name}: is it the metric?"
+        return theirs, "" if theirs == metric.direction else mark(doubt)
+    return metric.direction, mark("which scores are better?") if metric.cells == "none" else ""
+
+
+def _resampling(proposal: Proposal) -> str:
+    """The line that says which rows of the test set belong together, if whole units are held out."""
+    split = proposal.split.value
+    if split.by != "units":
+        return ""
+    if split.pattern:
+        return f"resampling: {{pattern: {quoted(split.pattern)}}}\n"
+    labels = proposal.columns.labels.value
+    if labels is not None and split.column == labels.ids:
+        return f"resampling: {{id: {quoted(proposal.columns.ids.value[0])}}}\n"
+    if unit_of_answers(proposal):
+        return f"resampling: {{column: {quoted(split.column)}}}\n"
+    reason = f"rows of one {split.column} belong together, and answers do not name it"
+    return f"resampling: {{unknown: {quoted(reason)}}}\n"
 
 
 def _category(proposal: Proposal, layout: Layout) -> tuple[Category, bool]:
@@ -208,8 +236,9 @@ def _submission(proposal: Proposal) -> Iterable[str]:
         "classes": "{values: class}",
         "grades": "{values: whole number}",
         "masks": "{values: format, empty: true}",
+        "none": "{values: number}" if proposal.kind.value == "number" else "{values: text, empty: true}",
     }.get(metric.cells, "{values: text, empty: true}")
-    many = len(columns.targets) > 10
+    many = len(columns.targets) > MANY_TARGETS
     for name in ("*",) if many else columns.targets:
         yield f"  {_key(name)}: {values}"
 
@@ -219,25 +248,24 @@ def _key(name: str) -> str:
     return quoted(name) if len(name) <= _SHORT_KEY else f"? {quoted(name)}\n  "
 
 
-def _description(about: About, proposal: Proposal, names: list[str]) -> str:
+def _description(about: About, proposal: Proposal, names: list[str], example: str) -> str:
     metric, columns = proposal.metric.value, proposal.columns
-    scores = f"{metric.name[0].upper()}{metric.name[1:]}. {metric.direction.capitalize()} is better."
+    scores = f"{metric.name[0].upper()}{metric.name[1:]}. {_direction(about, proposal)[0].capitalize()} is better."
+    split = proposal.split.value
+    what = f"first part of {split.column}" if split.pattern else split.column
+    unit = f"\n\nNo {what} of the test set is in the training set." if split.by == "units" else ""
+    unit = f"\n\nAll rows of the test set are later by {split.column}." if split.by == "time" else unit
     return _DESCRIPTION.format(
         licence=_LICENCE if about.pages else _NO_TEXT,
         title=about.title or about.id,
         overview=_plain(about.page("description", "overview", "abstract")) or "(what has to be predicted, and why)",
-        data="\n".join(f"- `{name}`" for name in names) + f"\n\n{_plain(about.page('data'))}".rstrip(),
+        data="\n".join(f"- `{name}`" for name in names) + unit + f"\n\n{_plain(about.page('data'))}".rstrip(),
         evaluation=f"{scores}\n\n{_plain(about.page('evaluation'))}".strip(),
         sample=SAMPLE,
-        example=_example(proposal) or ",".join([*columns.ids.value, *columns.targets]) or "id,target",
+        example=example or ",".join([*columns.ids.value, *columns.targets]) or "id,target",
     )
 
 
 def _plain(text: str) -> str:
     """A page without headings of the first two levels, which are those of the description."""
     return "\n".join(f"##{line}" if line.startswith(("# ", "## ")) else line for line in text.strip().splitlines())
-
-
-def _example(proposal: Proposal) -> str:
-    sample = proposal.columns.sample.value
-    return "" if sample is None else sample.rows.head(_EXAMPLES).to_csv(index=False).strip()

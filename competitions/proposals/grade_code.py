@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from competitions.proposals.findings import mark
 from competitions.proposals.layout import quoted
 from competitions.proposals.metrics import Metric
+from competitions.proposals.prepare_code import unit_of_answers
 from competitions.proposals.propose import Proposal
 
 _MANY = 3  # columns up to which they are listed in the code
@@ -50,7 +51,9 @@ def grade_code(proposal: Proposal) -> str:
     on = quoted(ids[0]) if ids else '"id"'
     on_mark = columns.ids.mark()
     names = quoted(list(targets)) if few else "names"
-    lines = [] if few else [f"    names = [name for name in answers.columns if name != {on}]"]
+    unit = unit_of_answers(proposal)
+    apart = f"name not in ({on}, {quoted(unit)})" if unit else f"name != {on}"
+    lines = [] if few else [f"    names = [name for name in answers.columns if {apart}]"]
     lines += [f"    submission, answers = align(submission, answers, on={on}, columns={names}){on_mark}"]
     *before, last = body.lines
     reason = body.mark or ("" if proposal.metric.sure else proposal.metric.reason)
@@ -80,7 +83,11 @@ def _body(metric: Metric, targets: Sequence[str], kind: str, grades: tuple[int, 
     names = quoted(list(targets)) if len(targets) <= _MANY else "names"
     function, options = metric.function, f", {metric.arguments}" if metric.arguments else ""
     if metric.cells == "none" or not targets:
-        return _Body(('return float("nan")',), mark=f"compute {metric.name} of submission and answers")
+        mark = f"compute {metric.name} of submission and answers"
+        if one and kind == "number":
+            read = f"predicted = numbers(submission, {one})  # refuses what is no number"
+            return _Body((read, 'return float("nan") * len(predicted)'), ("numbers",), mark=mark)
+        return _Body(('return float("nan")',), mark=mark)
     if metric.cells == "numbers" and one:
         return _Body((f"return {function}(answers[{one}], numbers(submission, {one}{options}))",), ("numbers",))
     if metric.cells == "numbers" and metric.of_several:

@@ -82,12 +82,14 @@ def _of_texts(cells: pd.Series) -> Finding[Kind]:
         return Finding("masks", "pairs of whole numbers, as in run lengths", bool(long))
     if len(head) and head.map(lambda cell: bool(_BOXES.fullmatch(cell.strip()))).mean() > 0.9:
         return Finding("boxes", "groups of numbers, as of boxes", False)
-    words = head.str.split()
-    vocabulary = {word for row in words for word in row}
-    several = words.map(len)
-    repeated = several.sum() > _MIN_PER_CLASS * len(vocabulary) and len(vocabulary) <= different
-    if several.max() > 1 and repeated and _are_names(vocabulary):
-        return Finding("item lists", f"lists of {len(vocabulary)} different items", True)
+    for separator in (None, ",", ";", "|"):
+        words = head.str.split(separator, regex=False)
+        vocabulary = {word for row in words for word in row}
+        several = words.map(len)
+        repeated = several.sum() > _MIN_PER_CLASS * len(vocabulary) and len(vocabulary) <= different
+        if several.max() > 1 and repeated and _are_names(vocabulary):
+            apart = f", with {separator!r} between them: functions take those with blanks" if separator else ""
+            return Finding("item lists", f"lists of {len(vocabulary)} different items{apart}", not separator)
     if len(cells) >= _MIN_PER_CLASS * different:
         return Finding("classes", f"{different} different texts in {len(cells)} rows", True)
     return Finding("text", f"{different} different texts in {len(cells)} rows", True)

@@ -38,6 +38,7 @@ _MACRO = Metric("macro F1", "higher", "classes", "classification", "f1_macro")
 _LEVENSHTEIN = Metric("mean Levenshtein distance", "lower", "texts", "text", "levenshtein")
 _MAP_K = Metric("mean average precision at k", "higher", "ranked lists", "ranking", "mean_average_precision_at_k")
 
+_ANOTHER = Metric("another error", "lower", "none")
 _MEAN_F1 = Metric("mean F1", "higher", "sets", "classification", "f1_mean_sets")
 
 
@@ -58,7 +59,7 @@ METRICS: tuple[tuple[str, Metric], ...] = (
         r"(?:under (?:the )?)?precision[- ]recall|pr[- ]?auc|auc?prc?\b",
     ),
     *_none("higher", "Gini coefficient", r"\bgini"),
-    (r"auc\b|roc\b|area under (?:the )?(?:receiver|roc)|area ?under", _AUC),
+    (r"(?:\b|roc_?)auc\b|roc\b|area under (?:the )?(?:receiver|roc)|area ?under", _AUC),
     (
         r"kullback|kl[- ]divergence",
         Metric("Kullback-Leibler divergence", "lower", "probabilities", "probability", "kl_divergence"),
@@ -124,7 +125,7 @@ METRICS: tuple[tuple[str, Metric], ...] = (
     (r"mean absolute error|\bmae\b", Metric("mean absolute error", "lower", "numbers", "regression", "mae")),
     (r"root[- ]mean[- ]squared?[- ]error|rmse", _RMSE),
     (r"accuracy|share of [^.]{0,60}(?:right|correct|equals)|percentage of correct|categorization", _ACCURACY),
-    *_none("lower", "another error", r"\berror\b|share of [^.]{0,60}(?:differs|wrong)"),
+    (r"\berror\b|share of [^.]{0,60}(?:differs|wrong)", _ANOTHER),
 )
 """Patterns, more special ones first, and the metric that each names."""
 
@@ -139,14 +140,21 @@ _NEAREST = {
     "text": _LEVENSHTEIN,
 }
 _CHANGED = re.compile(
-    r"\bweighted (?!kappa)|weight \d|not scored|(?:are|is) not graded|only (?:the (?:first|last|rows)|those|rows)"
-    r"|over the rows with|rounded|power mean|are averaged with|normali[sz]ed by|skips|capped"
-    r"|(?:true|target|actual)[^.]{0,20} clipped|between the (?:natural )?log(?:arithm)?s? of"
-    r"|(?:auc|correlations?(?: coefficients?)?|error|rmse|mae|kappa)\)? (?:is computed |computed |is calculated )?"
-    r"(?:for|of|per|within|in) (?:each|every) (?!(?:of the )?(?:\w+ ){0,3}(?:column|categor|class|label|target))",
+    r"weigh|\blog(?!istic|[- ]?loss)|normali[sz]|balanc|averag|macro|micro|group|similarity|minus|negati|ignor"
+    r"|\bonly\b|exclu|skip|clip|capp|round|transform|exponent|separate|worst|sensitiv|surface|hierarch|within|above"
+    r"|below|lower means|power mean|\bnot (?:be )?(?:scored|graded|counted|evaluated|by)|\bper (?!row|line|id)"
+    r"|(?:for|of|in|within) (?:each|every) (?!id|row|line)",
     re.IGNORECASE,
 )
-"""Words of definitions that change a metric, so that the function is the nearest, perhaps not the same."""
+"""Words near a metric's name that may change it, so that the function is the nearest, perhaps not the same."""
+_ABOUT_SCORES = re.compile(
+    r"\x00|scor|evaluat|metric|comput|calculat|compar|averag|ignor|grade|group|lower means", re.IGNORECASE
+)
+_FORMAT = re.compile(r"\bfiles?\b|header|format\b|(?:must|should|have to|need to|are asked to) predict", re.IGNORECASE)
+"""Sentences about the form of submissions."""
+_OVER = ("averag", "each ", "every ", "per ", "separate")  # what means of columns, and of texts of rows, are said to be
+_OWN = {"ranking": ("negati",), "probability": ("clip", "log", "negati")}
+"""Words that definitions of the metrics of a module contain themselves."""
 
 
 _FITTING: dict[Cells, tuple[str, ...]] = {
@@ -160,9 +168,11 @@ _FITTING: dict[Cells, tuple[str, ...]] = {
 DEPEND_ON_KIND = _FITTING.keys()
 
 
-_ALSO_IN_PROSE = (_ACCURACY, _MEAN_F1, _PEARSON)
-"""Metrics that pages name in explanations of other ones."""
-_OF_COLUMNS = re.compile(r"column-?wise|mcrm|(?:each|every|over|of)(?: \w+)? (?:columns?|targets?)\b", re.IGNORECASE)
+_OF_COLUMNS = re.compile(
+    r"column-?wise|mcrm|(?:each|every|over|of)(?: \w+)? (?:columns?|targets?|class(?:es)?|labels?)\b"
+    r"|each of the (?:\w+ ){1,3}categories",
+    re.IGNORECASE,
+)
 
 
 def metric_of(kind: str, name: str, text: str) -> Finding[Metric]:
@@ -186,13 +196,13 @@ def metric_of(kind: str, name: str, text: str) -> Finding[Metric]:
     elif metric is _MAP_K:
         return Finding(replace(metric, arguments="5"), "say how many items of each list count", False)
     doubt = ""
-    others = [other for other, _ in named if other.function and other not in (named[0][0], *_ALSO_IN_PROSE)]
-    if metric.name.startswith(("quadratic weighted", "label-weighted")):
-        pass  # "weighted" does not change these
-    elif changed := _CHANGED.search(f"{name}. {text}"):
-        doubt = f"says {changed[0]!r}: is it this function?"
+    others = [other for other, _ in [*named, *_named(text)] if other not in (named[0][0], _ANOTHER)]
+    if changed := _changed(f"{name}. {text}", named[0][0], kind):
+        doubt = f"says {changed!r}: is it this function?"
     elif others:
         doubt = f"says {words!r}, but also names {others[0].name}"
+    elif named[0][0] is _MEAN_F1 and metric is _MACRO:
+        doubt = f"says {words!r}: is each class weighted alike?"
     if metric in (_RMSE, _RMSLE) and kind == "several numbers" and not _OF_COLUMNS.search(f"{name} {text}"):
         doubt = f"says {words!r}: is it the mean over columns?"
     if metric.cells in ("numbers", "probabilities") and kind in ("text", "masks", "boxes", "item lists"):
@@ -200,6 +210,33 @@ def metric_of(kind: str, name: str, text: str) -> Finding[Metric]:
     elif kind not in _FITTING.get(metric.cells, (kind,)):
         doubt = f"says {words!r}, which is unusual for {kind}"
     return Finding(metric, f"the evaluation page {doubt or f'says {words!r}'}", not doubt)
+
+
+def _changed(text: str, metric: Metric, kind: str) -> str:
+    """A word that may change the metric, near its name or in a sentence about scores; "" if there is none."""
+    own = ("weigh",) if "weighted" in metric.name else _OWN.get(metric.module, ())
+    own = ("log",) if metric is _RMSLE else own
+    by_row = metric.cells in ("texts", "masks", "ranked lists", "sets")
+    several = kind.startswith("several") or kind == "class probabilities"
+    rest = _blanked(text, metric)
+    for sentence in re.split(r"(?<=[.!?])\s|\n", rest):
+        if _FORMAT.search(sentence) or not _ABOUT_SCORES.search(sentence):
+            continue
+        over = by_row or (several and _OF_COLUMNS.search(sentence))
+        for found in _CHANGED.finditer(sentence):
+            word = found[0].lower()
+            if not word.startswith(own) and not (over and word.endswith(_OVER)):
+                return found[0]
+    arithmetic = re.search(r"(?<![a-z\x00])[-−*/+] ?\(? ?\x00|\x00\)? ?[-−*/+] ?[\d(]|\x00/", rest, re.IGNORECASE)
+    return arithmetic[0].replace("\x00", metric.name) if arithmetic else ""
+
+
+def _blanked(text: str, metric: Metric) -> str:
+    """The text with a mark in place of the names of the metric."""
+    for pattern, each in METRICS:
+        if each == metric:
+            text = re.sub(pattern, "\x00", text, flags=re.IGNORECASE)
+    return text
 
 
 def _named(text: str) -> list[tuple[Metric, str]]:

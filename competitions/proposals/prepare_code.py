@@ -7,14 +7,15 @@ from pathlib import PurePosixPath
 
 from competitions.proposals.columns import Columns, Labels
 from competitions.proposals.findings import Finding, mark
-from competitions.proposals.layout import Layout, Table, in_pattern, quoted, source
+from competitions.proposals.layout import Layout, in_pattern, quoted, source
 from competitions.proposals.pictures import FileSet
 from competitions.proposals.propose import Proposal
 from competitions.proposals.split import Split
+from competitions.proposals.table_code import SAMPLE, extra_lines, table_lines, training_rows
 
-ANSWERS, SAMPLE = "private/test.csv", "sample_submission.csv"
+ANSWERS = "private/test.csv"
+MANY_TARGETS = 10  # columns up to which competition.yaml names them
 _MANY = 3
-_FEW_FILES = 20
 _HEADER = """from competitions.editions import Edition
 from competitions.preparing.declaration import Params, Preparation
 from competitions.preparing.download import Download
@@ -30,19 +31,22 @@ def prepare_code(proposal: Proposal, layout: Layout) -> str:
     columns, labels = proposal.columns, proposal.columns.labels.value
     if labels is None:
         return _without_labels(proposal)
+    twin = training_rows(layout, columns, labels)
+    others = [table for table in layout.tables if table is not twin]
+    extra = [line for table in others for line in extra_lines(table, columns, labels, proposal.split.value)]
     lines = [
         *_split(labels, proposal.split, columns.labels),
         *_answers(columns, labels, proposal),
         "out = Preparation()",
-        *_tables(columns, labels),
-        *(line for table in layout.tables for line in _extra(table, columns, labels)),
+        *table_lines(columns, labels, twin, bool(extra or proposal.files.value)),
+        *extra,
         *(line for each in proposal.files.value for line in _copies(each, labels)),
         *_folders(labels),
         *_others(layout, proposal),
         "return out",
     ]
     body = "".join(f"    {line}\n" for line in lines)
-    functions = [name for name in ("hold_out", "hold_out_by", "one_hot") if f"{name}(" in body]
+    functions = [name for name in ("hold_out", "hold_out_by", "hold_out_last", "one_hot") if f"{name}(" in body]
     header = _HEADER.format(functions=", ".join(functions))
     if not functions:
         header = header.replace("from competitions.preparing.holdout import \n", "")
@@ -81,12 +85,11 @@ def _split(labels: Labels, split: Finding[Split], found: Finding[Labels | None])
     if chosen.by == "time":
         return [
             *lines,
-            f"first = table[{column}].sort_values().iloc[-round({chosen.share} * len(table))]{split.mark()}",
-            f"train, test = table[table[{column}] < first], table[table[{column}] >= first]",
+            f"train, test = hold_out_last(table, {column}, {chosen.share}){split.mark()}",
         ]
-    if not chosen.prefix:
+    if not chosen.pattern:
         return [*lines, f"train, test = hold_out_by(table, {column}, {chosen.share}){split.mark()}"]
-    first = f"table[{column}].astype(str).str.partition({quoted(chosen.prefix)})[0]"
+    first = f"table[{column}].astype(str).str.extract({quoted(chosen.pattern)}, expand=False)"
     return [
         *lines,
         f"units = table.assign(unit={first}){split.mark()}",
@@ -122,8 +125,20 @@ def _answers(columns: Columns, labels: Labels, proposal: Proposal) -> list[str]:
     value = _constant(columns, labels, proposal.kind.value)
     names = "names" if many or labels.form != "columns" else quoted(targets)
     if len(targets) == 1 and _is_plain(targets[0]):
-        return [*lines, f"sample = answers.assign({targets[0]}={value})"]
-    return [*lines, "sample = answers.copy()", f"sample[{names}] = {value}"]
+        lines.append(f"sample = answers.assign({targets[0]}={value})")
+    else:
+        lines += ["sample = answers.copy()", f"sample[{names}] = {value}"]
+    if (unit := unit_of_answers(proposal)) and unit != labels.ids:
+        lines.append(f"answers = answers.join(test[[{quoted(unit)}]])")
+    return lines
+
+
+def unit_of_answers(proposal: Proposal) -> str:
+    """The column that is held out whole, if the answers name it, which tells how sure scores are; else ""."""
+    split, columns = proposal.split.value, proposal.columns
+    known = (*columns.ids.value, *columns.targets, *(columns.labels.value.source if columns.labels.value else ()))
+    few = len(columns.targets) <= MANY_TARGETS  # else competition.yaml takes every further column for a target
+    return split.column if split.by == "units" and not split.pattern and few and split.column not in known else ""
 
 
 def _is_plain(name: str) -> bool:
@@ -146,52 +161,6 @@ def _constant(columns: Columns, labels: Labels, kind: str) -> str:
         return '""'
     value = cells.mode().iloc[0]
     return quoted(value.item() if hasattr(value, "item") else value)
-
-
-def _tables(columns: Columns, labels: Labels) -> list[str]:
-    lines = []
-    if not labels.of_folders:
-        lines.append(labels.table.writer("train"))
-        theirs = columns.test.columns if columns.test else []
-        known = [name for name in labels.table.columns if name in theirs and name not in labels.source]
-        unknown = [name for name in labels.table.columns if name not in known]
-        if columns.test is not None:
-            dropped = f"test.drop(columns={quoted(unknown if len(unknown) > 1 else unknown[0])})"
-            lines.append(columns.test.writer(dropped if len(unknown) <= len(known) else f"test[{quoted(known)}]"))
-        elif others := [name for name in unknown if name not in labels.source and name != labels.ids]:
-            dropped = quoted(list(labels.source))
-            reason = f"Kaggle has no test table: are {', '.join(others[:4])} known of test rows?"
-            lines.append(f'out.public.table("test.csv", test.drop(columns={dropped})){mark(reason)}')
-    return [*lines, 'out.private.table("test.csv", answers)', f'out.public.table("{SAMPLE}", sample)']
-
-
-def _extra(table: Table, columns: Columns, labels: Labels) -> list[str]:
-    """Lines for a further table: the rows of both parts, or of the training part if Kaggle has it of that alone."""
-    used = {each.name for each in (columns.sample.value, columns.test, labels.table) if each is not None}
-    base = table.base
-    if table.name in used or any(word in base for word in ("sample", "submission", "test", "solution")):
-        return []
-    if table.rows.equals(labels.table.rows):  # the same table in an archive
-        return []
-    shared = [name for name in table.columns if name in labels.table.columns and name not in labels.source]
-    key = (
-        labels.ids
-        if labels.ids in shared
-        else max(shared, key=lambda own: labels.table.rows[own].nunique(), default="")
-    )
-    copy = f"out.public.copy({quoted(table.name)}, {source(table.archive)}.file({quoted(table.name)}))"
-    if not key:
-        reason = f"{table.name} has no column of {labels.table.name}: does it tell answers of test rows?"
-        return [copy + (mark(reason) if "train" in base else "")]
-    theirs = columns.test.rows[key] if columns.test and key in columns.test.columns else None
-    if theirs is None and key == labels.ids and columns.sample.value is not None:
-        theirs = columns.sample.value.rows[columns.ids.value[0]]
-    both = theirs is not None and table.rows[key].isin(theirs).any()
-    if both and key != labels.ids:
-        return [copy]
-    doubt = "" if theirs is not None else mark(f"Kaggle has no test rows with {key}: is {table.name} known of them?")
-    part = f"{'table' if both else 'train'}[{quoted(key)}]"
-    return [f"rows = {table.reader}", table.writer(f"rows[rows[{quoted(key)}].isin({part})]") + doubt]
 
 
 def _copies(each: FileSet, labels: Labels) -> list[str]:

@@ -50,9 +50,26 @@ def propose(layout: Layout, about: About) -> Proposal:
     split = split_of(columns, only_tables=not files.value)
     metric = metric_of(kind.value, about.metric, text)
     doubt = kind if not kind.sure else columns.labels
-    if metric.sure and not doubt.sure and (len(columns.targets) > 1 or metric.value.cells in DEPEND_ON_KIND):
+    unseen = columns.labels.value is None or len(columns.targets) > 1 or metric.value.cells in DEPEND_ON_KIND
+    if metric.sure and not doubt.sure and unseen:
         metric = Finding(metric.value, f"{metric.reason}; but {doubt.reason}", False)
+    if metric.sure and (unfit := _unfit(metric.value, kind.value, columns)):
+        metric = Finding(metric.value, f"{metric.reason}; but {unfit}", False)
     return Proposal(columns, kind, metric, _kept_whole(split, files, columns), files)
+
+
+def _unfit(metric: Metric, kind: Kind, columns: Columns) -> str:
+    """Why the function cannot take the answers as they are; "" if it can."""
+    labels = columns.labels.value
+    if labels is None or labels.form != "columns" or metric.cells not in ("numbers", "probabilities", "grades"):
+        return ""
+    cells = labels.table.rows[list(labels.source)]
+    if any(dtype.kind not in "iufb" for dtype in cells.dtypes):
+        return f"the cells of {labels.source[0]} are texts: say which numbers they stand for"
+    of_two = metric.cells == "probabilities" or metric.function == "roc_auc"
+    if of_two and kind in ("binary", "classes", "number") and not cells.isin([0, 1]).all(axis=None):
+        return f"the cells of {labels.source[0]} are not 0 and 1"
+    return ""
 
 
 def _kept_whole(split: Finding[Split], files: Finding[list[FileSet]], columns: Columns) -> Finding[Split]:

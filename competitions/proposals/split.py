@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from competitions.preparing.holdout import hold_out_last, in_order
 from competitions.proposals.findings import Finding
 
 if TYPE_CHECKING:
@@ -18,21 +19,25 @@ _PLACEHOLDER_ROWS = 100  # test sets of code competitions have a few rows, and t
 _MIN_FEATURES, _LONG_TEXT = 5, 40  # columns, or characters of a text, from which on equal rows are no chance
 _MOST_EQUAL = 0.01
 _MIN_EXPECTED = 5.0  # units that a random draw would have put in both parts
+_MIN_ROWS = 1.2  # rows of a unit on average
+_MOST_DATES = 0.5  # of the cells of a column of texts, from which on it is one of dates
+_MIN_UNITS = 10  # from which on a tenth of them can be drawn, and ids have a first part by more than chance
 _UNIT = re.compile(
-    r"(?:^|_)(?:\w*_?id|group|cluster|play|location|site|session|seq)\Z|[a-z](?:Id|ID|UID)\Z", re.IGNORECASE
+    r"(?:^|_)(?:\w*_?id|group|cluster|seq)\Z|[a-z](?:Id|ID|UID)\Z|patient|subject|person|speaker|author|customer|user"
+    r"|household|family|study|breath|play\Z|location|site|session|molecule|well|engine|driver|vehicle|scene",
+    re.IGNORECASE,
 )
-_PERSON = re.compile(r"patient|subject|speaker|author|customer|user|study|breath|play|location|molecule", re.IGNORECASE)
-_TIME = re.compile(r"date|time|timestamp|year|month", re.IGNORECASE)
+_TIME = re.compile(r"date|time|(?:^|[^a-z])(?:year|quarter|month|week|day|hour|period|season|era|epoch)", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class Split:
-    """How rows are drawn. `column` is that of units or of time; `prefix` is what ends the unit in its cells."""
+    """How rows are drawn. `column` is that of units or of time; `pattern` finds the unit in its cells."""
 
     by: Literal["rows", "units", "time"]
     share: float
     column: str = ""
-    prefix: str = ""
+    pattern: str = ""
 
     @property
     def words(self) -> str:
@@ -40,7 +45,7 @@ class Split:
         if self.by == "time":
             return f"the last {self.share:.0%} of the rows by {self.column}"
         what = f"values of {self.column}" if self.by == "units" else "rows"
-        unit = f" (as far as {self.prefix!r})" if self.prefix else ""
+        unit = f", of which {self.pattern} finds the unit" if self.pattern else ""
         return f"random {self.share:.0%} of the {what}{unit}, seed 0"
 
 
@@ -52,12 +57,13 @@ def split_of(columns: Columns, only_tables: bool) -> Finding[Split]:
     share = _share(columns)
     train = labels.table.rows
     test = columns.test.rows if columns.test is not None else None
-    if test is not None and (time := _by_time(train, test)):
-        return Finding(Split("time", share, time), f"on Kaggle, all test rows are later by {time}", True)
+    own = {labels.ids, *labels.source}
+    if test is not None and (found := _by_time(train, test, own, share)):
+        return found
     if labels.ids in train and train[labels.ids].duplicated().any() and labels.ids == columns.ids.value[0]:
         reason = f"{labels.ids} has several rows in {labels.table.name}: say which row of each is the answer"
         return Finding(Split("units", share, labels.ids), reason, False)
-    found = _units(columns, labels, train, test, share)
+    found = _units(columns, labels, share)
     if only_tables and found.value.by == "rows" and (equal := _equal_rows(train, labels)):
         reason = f"{equal:.0%} of the rows equal others but for {labels.ids} and the targets: keep them together?"
         return Finding(found.value, reason, False)
@@ -84,52 +90,103 @@ def _share(columns: Columns) -> float:
     return round(theirs, 3) if sample.count > _PLACEHOLDER_ROWS and theirs < PAPER_SHARE else PAPER_SHARE
 
 
-def _by_time(train: pd.DataFrame, test: pd.DataFrame) -> str | None:
-    for name in train.columns:
-        if name in test.columns and _TIME.search(str(name)) and len(test) > 1:
-            try:
-                first, last = test[name].dropna().min(), train[name].dropna().max()
-                if train[name].nunique() > 1 and first >= last:
-                    return str(name)
-            except TypeError:  # texts and numbers
-                continue
+def _by_time(train: pd.DataFrame, test: pd.DataFrame, own: set[str], share: float) -> Finding[Split] | None:
+    """The column by which all of Kaggle's test rows are later: dates, or numbers that are named as times are."""
+    for name in map(str, train.columns):
+        if name not in test.columns or train[name].nunique() < 2 or len(test) < 2:
+            continue
+        dates = train[name].dtype == object
+        if not dates and (name in own or not _TIME.search(name)):
+            continue
+        first, last = in_order(test[name]), in_order(train[name])
+        if first.dtype.kind != "M" == last.dtype.kind or last.notna().mean() < _MOST_DATES:
+            continue
+        if first.dtype.kind == "M" != last.dtype.kind or not first.min() >= last.max():
+            continue
+        found = Split("time", share, name)
+        try:
+            held_out = hold_out_last(train, name, share)[1]
+        except ValueError as error:
+            return Finding(found, str(error), False)
+        if not _is_near(len(held_out), share * len(train)):
+            return Finding(found, f"the rows with the last {name} are {len(held_out)} of {len(train)}", False)
+        return Finding(found, f"on Kaggle, all test rows are later by {name}", True)
     return None
 
 
-def _units(
-    columns: Columns, labels: Labels, train: pd.DataFrame, test: pd.DataFrame | None, share: float
-) -> Finding[Split]:
-    random = Finding(Split("rows", share), "no column names a unit with several rows", True)
+def _is_near(count: int, wanted: float) -> bool:
+    return wanted / 1.5 <= count <= wanted * 1.5
+
+
+def _is_placeholder(test: int, train: int) -> bool:
+    """Whether a test set is too small to tell how Kaggle drew it."""
+    return test <= _PLACEHOLDER_ROWS and test < PAPER_SHARE * train
+
+
+def _units(columns: Columns, labels: Labels, share: float) -> Finding[Split]:
+    """What stays whole: what on Kaggle is never in both parts; by its name alone if Kaggle's parts do not tell."""
+    train = labels.table.rows
+    test = columns.test.rows if columns.test is not None else None
+    evident: list[str] = []
+    named: list[str] = []
+    alike: list[str] = []
     for name in map(str, train.columns):
-        if name in labels.source or name == labels.ids or not _UNIT.search(name):
+        repeated = train[name].nunique() > 1 and train[name].count() >= _MIN_ROWS * train[name].nunique()
+        if name in labels.source or name == labels.ids or not repeated or train[name].dtype.kind in "fb":
             continue
-        size = len(train) / max(1, train[name].nunique())
-        if size < 1.2 or train[name].nunique() < 10:
-            continue
-        if test is not None and name not in test.columns:
-            continue
-        if test is not None:
-            repeated = train[name].value_counts()
-            expected = len(test) * float((repeated[repeated > 1].sum()) / len(train))
-            shared = int(test[name].isin(train[name]).sum())
-            if shared == 0 and expected >= _MIN_EXPECTED:
-                return Finding(Split("units", share, name), f"on Kaggle, no {name} is in both parts", True)
-            if shared:
-                continue
-        if _PERSON.search(name):
-            reason = f"{name} has {size:.1f} rows each; whether Kaggle keeps them together is not known"
-            return Finding(Split("units", share, name), reason, False)
-    return _prefixed(labels, train, share) or random
+        known = test is not None and name in test.columns
+        together = _together(train[name], test[name]) if test is not None and known else None
+        if together:
+            evident.append(name)
+        elif together is None and _UNIT.search(name):
+            named.append(name)
+        elif together is None and train[name].dtype == object and train[name].nunique() >= len(train) / 50 >= 1:
+            alike.append(name)
+    if evident:
+        name = min(evident, key=lambda name: train[name].nunique())
+        few = train[name].nunique() < _MIN_UNITS
+        assert test is not None
+        later = train[name].dtype.kind == "i" and test[name].dtype.kind == "i" and test[name].min() > train[name].max()
+        doubt = f", of which there are {train[name].nunique()}" if few else ""
+        doubt = ", and those of test rows are higher: is it a time?" if later and not _UNIT.search(name) else doubt
+        return Finding(Split("units", share, name), f"on Kaggle, no {name} is in both parts{doubt}", not doubt)
+    if named:
+        size = train[named[0]].count() / train[named[0]].nunique()
+        reason = f"{named[0]} has {size:.1f} rows each; whether Kaggle keeps them together is not known"
+        return Finding(Split("units", share, named[0]), reason, False)
+    if prefixed := _prefixed(columns, labels, share):
+        return prefixed
+    if alike:
+        reason = f"whether Kaggle keeps rows of the same {', '.join(alike[:4])} together is not known"
+        return Finding(Split("rows", share), reason, False)
+    return Finding(Split("rows", share), "no column names a unit with several rows", True)
 
 
-def _prefixed(labels: Labels, train: pd.DataFrame, share: float) -> Finding[Split] | None:
+def _together(train: pd.Series, test: pd.Series) -> bool | None:
+    """Whether on Kaggle equal values are in one part only; None if its test set is too small to tell."""
+    repeated = train.value_counts()
+    expected = len(test) * float(repeated[repeated > 1].sum() / len(train))
+    if test.isin(train.dropna()).any():
+        return None if _is_placeholder(len(test), len(train)) else False
+    return True if expected >= _MIN_EXPECTED else None
+
+
+def _prefixed(columns: Columns, labels: Labels, share: float) -> Finding[Split] | None:
     """Ids such as `0013_01`, whose first part is shared by several rows."""
-    if labels.ids not in train:
+    if labels.ids not in labels.table.rows:
         return None
-    ids = train[labels.ids].dropna().astype(str)
-    for separator in ("_", "-"):
-        first = ids.str.partition(separator)[0]
-        if ids.str.count(separator).eq(1).all() and len(ids) >= 1.2 * first.nunique() and first.nunique() >= 10:
-            reason = f"{labels.ids} has a first part that several rows share; is it a unit?"
-            return Finding(Split("units", share, labels.ids, separator), reason, False)
+    ids = labels.table.rows[labels.ids].dropna().astype(str)
+    sample = columns.sample.value
+    theirs = sample.rows[columns.ids.value[0]].dropna().astype(str) if sample is not None else None
+    for separator in sorted(set(re.findall(r"[^A-Za-z0-9]", ids.iloc[0] if len(ids) else ""))):
+        for pattern in (f"^(.*?){re.escape(separator)}", f"^(.*){re.escape(separator)}"):
+            first = ids.str.extract(pattern, expand=False)
+            if first.isna().any() or first.nunique() < 2 or len(ids) < _MIN_ROWS * first.nunique():
+                continue
+            found = Split("units", share, labels.ids, pattern)
+            together = None if theirs is None else _together(first, theirs.str.extract(pattern, expand=False))
+            if together:
+                return Finding(found, f"on Kaggle, no first part of {labels.ids} is in both parts", True)
+            if together is None and first.nunique() >= _MIN_UNITS:
+                return Finding(found, f"{labels.ids} has a first part that several rows share; is it a unit?", False)
     return None

@@ -96,7 +96,7 @@ def test_a_definition_that_differs_from_the_function_is_doubted(kind: str, text:
 
 
 def test_what_a_page_explains_beside_the_metric_is_no_doubt() -> None:
-    assert metric_of("binary", "", "ROC AUC, which measures more than accuracy does. For each id, predict y.").sure
+    assert metric_of("binary", "", "ROC AUC. For each id, predict y. A submission file has only two columns.").sure
     assert metric_of("several labels", "", "AUC is calculated for each of the 7 defect categories and averaged.").sure
     assert metric_of("item lists", "", "The row-wise micro averaged F1 score.").value.function == "f1_mean_sets"
 
@@ -149,7 +149,7 @@ def test_units_and_time_are_held_out_as_kaggle_did(tmp_path: Path) -> None:
     train, test = rows(20, date=days, y=0.5), rows(2, date=["2024-02-01", "2024-02-02"])
     found, layout = proposed(second, train=train, test=test, sample_submission=test[["id"]].assign(y=0))
     assert (found.split.value.by, found.split.value.column, found.split.sure) == ("time", "date", True)
-    assert 'table["date"] >= first' in prepare_code(found, layout)
+    assert 'hold_out_last(table, "date", 0.1)\n' in prepare_code(found, layout)
 
 
 def test_the_test_set_is_a_tenth_or_kaggles_share_if_that_is_smaller(tmp_path: Path) -> None:
