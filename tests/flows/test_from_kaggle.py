@@ -97,7 +97,7 @@ def test_from_a_slug_to_a_graded_submission(
     assert main([*run, "--run-group", "first"]) == 0
     shown = capsys.readouterr()
     assert ID in shown.out
-    assert "CHECK" not in shown.out + shown.err
+    assert "not decided yet" not in shown.out + shown.err
 
     downloads = len(planted.asked("storage"))
     (folder / "prepare.py").write_text((folder / "prepare.py").read_text() + "# edited\n")
