@@ -99,9 +99,9 @@ def _by_time(train: pd.DataFrame, test: pd.DataFrame, own: set[str], share: floa
         if not dates and (name in own or not _TIME.search(name)):
             continue
         first, last = in_order(test[name]), in_order(train[name])
-        if first.dtype.kind != "M" == last.dtype.kind or last.notna().mean() < _MOST_DATES:
+        if (first.dtype.kind == "M") != (last.dtype.kind == "M") or last.notna().mean() < _MOST_DATES:
             continue
-        if first.dtype.kind == "M" != last.dtype.kind or not first.min() >= last.max():
+        if not first.min() >= last.max():
             continue
         found = Split("time", share, name)
         try:
