@@ -130,7 +130,8 @@ class LanguageModel:
         message = problem.get("message") if isinstance(problem, dict) else problem
         failure = f"the request to model {self.name} failed: {message or f'HTTP {response.status_code}'}"
         used_up = isinstance(problem, dict) and "insufficient_quota" in (problem.get("type"), problem.get("code"))
-        if response.status_code in _RETRIED_STATUSES and not used_up:
+        refused = response.headers.get("x-should-retry") == "false"  # as of a wrong key, says the gateway
+        if response.status_code in _RETRIED_STATUSES and not used_up and not refused:
             raise _PassingError(failure, _seconds(response.headers.get("retry-after")))
         raise ModelError(failure)
 

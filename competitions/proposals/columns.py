@@ -86,7 +86,7 @@ def _sample(layout: Layout) -> Finding[Table | None]:
         return Finding(None, reason, False)
     if len({tuple(table.columns) for table in found}) > 1:
         return Finding(found[0], f"{found[0].name} is one of {len(found)} sample submissions with other columns", False)
-    return Finding(found[0], f"{found[0].name} has the columns of submissions", True)
+    return Finding(found[0], "by its name", True)
 
 
 def _ids(sample: Table) -> Finding[tuple[str, ...]]:

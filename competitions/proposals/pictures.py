@@ -48,7 +48,7 @@ def file_sets(layout: Layout, columns: Columns) -> Finding[list[FileSet]]:
     if labels is None:
         return Finding([], "files are not assigned to rows", not any(layout.files.values()))
     if labels.of_folders:
-        return Finding([], "files are those of the folders", True)
+        return Finding([], "besides those in the folders of classes", True)
     found: list[FileSet] = []
     rest = 0
     for archive, names in layout.files.items():

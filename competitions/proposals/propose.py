@@ -32,7 +32,8 @@ class Proposal:
         yield "submissions", sample.name if sample else "?", columns.sample.sure, columns.sample.reason
         yield "ids", ", ".join(columns.ids.value) or "?", columns.ids.sure, columns.ids.reason
         targets = ", ".join(columns.targets[:4]) + (", ..." if len(columns.targets) > 4 else "")
-        yield "targets", targets or "?", columns.labels.sure, columns.labels.reason
+        of_sample = (columns.sample.sure, "the other columns of submissions")
+        yield "targets", targets or "?", *(of_sample if sample else (columns.labels.sure, columns.labels.reason))
         yield "labels", labels.table.name if labels else "?", columns.labels.sure, columns.labels.reason
         yield "kind", self.kind.value, self.kind.sure, self.kind.reason
         yield "metric", self.metric.value.name, self.metric.sure, self.metric.reason

@@ -136,6 +136,8 @@ def _lines(about: About) -> list[str]:
         lines.append(f"  {ended}, {counted(about.teams, 'team')}, reward {about.reward or 'none'}")
     if about.metric:
         lines.append(f"  metric: {about.metric}")
+    if about.scores:
+        lines.append(f"  leaderboard: best {about.scores[0]:g}, median {about.scores[len(about.scores) // 2]:g}")
     if about.files:
         lines.append(f"  download: {counted(len(about.files), 'file')}, {data_size(about.size)}")
         groups = _groups(about.files)

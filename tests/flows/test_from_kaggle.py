@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import json
 import shlex
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -101,8 +103,10 @@ def test_from_a_slug_to_a_graded_submission(
 
     downloads = len(planted.asked("storage"))
     (folder / "prepare.py").write_text((folder / "prepare.py").read_text() + "# edited\n")
-    assert main(["prepare", "-c", ID, "--store", str(store)]) == 0
-    assert "other code" not in capsys.readouterr().out, "it was prepared anew by itself, from the download that is kept"
+    prepare = [sys.executable, "-m", "flows.cli", "prepare", "-c", ID, "--store", str(store)]
+    again = subprocess.run(prepare, capture_output=True, text=True)  # this process has imported the first prepare.py
+    assert again.returncode == 0, again.stderr
+    assert "other code" not in again.stdout, "it was prepared anew by itself, from the download that is kept"
     assert len(planted.asked("storage")) == downloads
     prepared = next(store.glob(f"prepared/**/{ID}/**/private/test.csv"))
     with prepared.open(newline="") as file:

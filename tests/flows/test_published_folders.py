@@ -48,6 +48,8 @@ def test_from_the_download_to_the_report(
     assert main(["prepare", "-c", "hourly-load", "--raw-dir", str(downloads), "--edition", "v2"]) == 0
     shared = json.loads((tmp_path / "store" / "prepared" / "v2" / "hourly-load" / "current.json").read_text())
     assert "v1" in shared.values()
+    assert main(["check", "hourly-load"]) == 0, "its download is kept in the store"
+    shutil.rmtree(tmp_path / "store" / "raw" / "hourly-load")
     assert main(["check", "hourly-load"]) == 1
     (there,) = (tmp_path / "store" / "prepared" / "v1" / "hourly-load").glob("*/")
     assert f"or a prepared dataset with --prepared {there}" in capfd.readouterr().err
