@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, get_args
 from common.errors import UserError, one_line
 from competitions.competition import Competition
 from competitions.errors import BadCompetition
-from competitions.facts import Category, Direction, Leaderboard
+from competitions.facts import Category, Direction
 from competitions.leaderboard import leaderboard_of
 from competitions.preparing.declaration import Content
 from competitions.proposals.about import About
@@ -153,7 +153,7 @@ def _facts(about: About, proposal: Proposal, layout: Layout) -> str:
         id=about.id,
         name=quoted(about.title or about.id.replace("-", " ").capitalize()),
         category=category,
-        category_mark="" if sure else f"  # CHECK: choose one of {choices}",
+        category_mark="" if sure else mark(f"choose one of {choices}"),
         ended=f"ended: {about.ended}\n" if about.ended else "",
         size=f"size_bytes: {about.size}\n" if about.size else "",
         metric=quoted(metric.name),
@@ -215,9 +215,8 @@ def _category(proposal: Proposal, layout: Layout) -> tuple[Category, bool]:
 
 def _leaderboard(about: About, direction: str) -> str:
     if not about.scores:
-        missing = Leaderboard(teams=1, gold=0, silver=0, bronze=0, median=0, human=False)
-        mark = "  # CHECK: Kaggle's leaderboard is not known: state the scores that earn medals"
-        return f"  teams: {missing.teams}{mark}\n  gold: 0\n  silver: 0\n  bronze: 0\n  median: 0\n  human: false"
+        doubt = mark("Kaggle's leaderboard is not known: state the scores that earn medals")
+        return f"  teams: 1{doubt}\n  gold: 0\n  silver: 0\n  bronze: 0\n  median: 0\n  human: false"
     board = leaderboard_of(about.scores, direction == "lower")
     lines = [f"  {name}: {getattr(board, name)}" for name in ("teams", "gold", "silver", "bronze", "median")]
     return "\n".join([*lines, f"  percentiles: {board.percentiles}"])
@@ -226,7 +225,7 @@ def _leaderboard(about: About, direction: str) -> str:
 def _submission(proposal: Proposal) -> Iterable[str]:
     columns, metric = proposal.columns, proposal.metric.value
     if not columns.targets:
-        yield "  id: {values: id}  # CHECK: which columns are submitted?"
+        yield "  id: {values: id}" + mark("which columns are submitted?")
         return
     for name in columns.ids.value:
         yield f"  {_key(name)}: {{values: id}}"

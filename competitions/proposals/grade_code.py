@@ -8,10 +8,8 @@ from dataclasses import dataclass, replace
 from competitions.proposals.findings import mark
 from competitions.proposals.layout import quoted
 from competitions.proposals.metrics import Metric
-from competitions.proposals.prepare_code import unit_of_answers
+from competitions.proposals.prepare_code import MANY, unit_of_answers
 from competitions.proposals.propose import Proposal
-
-_MANY = 3  # columns up to which they are listed in the code
 
 
 @dataclass(frozen=True)
@@ -27,7 +25,7 @@ def grade_code(proposal: Proposal) -> str:
     """The text of grade.py. Answers have the columns of submissions."""
     columns, metric = proposal.columns, proposal.metric.value
     ids, targets = columns.ids.value, columns.targets
-    few = 0 < len(targets) <= _MANY
+    few = 0 < len(targets) <= MANY
     body = _body(metric, targets, proposal.kind.value, _grades(proposal))
     if metric.cells == "classes" and len(targets) == 1 and _has_empty(proposal):
         filled = (
@@ -80,14 +78,14 @@ def _grades(proposal: Proposal) -> tuple[int, int]:
 
 def _body(metric: Metric, targets: Sequence[str], kind: str, grades: tuple[int, int]) -> _Body:
     one = quoted(targets[0]) if len(targets) == 1 else ""
-    names = quoted(list(targets)) if len(targets) <= _MANY else "names"
+    names = quoted(list(targets)) if len(targets) <= MANY else "names"
     function, options = metric.function, f", {metric.arguments}" if metric.arguments else ""
     if metric.cells == "none" or not targets:
-        mark = f"compute {metric.name} of submission and answers"
+        gap = f"compute {metric.name} of submission and answers"
         if one and kind == "number":
             read = f"predicted = numbers(submission, {one})  # refuses what is no number"
-            return _Body((read, 'return float("nan") * len(predicted)'), ("numbers",), mark=mark)
-        return _Body(('return float("nan")',), mark=mark)
+            return _Body((read, 'return float("nan") * len(predicted)'), ("numbers",), mark=gap)
+        return _Body(('return float("nan")',), mark=gap)
     if metric.cells == "numbers" and one:
         return _Body((f"return {function}(answers[{one}], numbers(submission, {one}{options}))",), ("numbers",))
     if metric.cells == "numbers" and metric.of_several:
@@ -122,7 +120,7 @@ def _body(metric: Metric, targets: Sequence[str], kind: str, grades: tuple[int, 
     if metric.cells == "masks":
         return _Body(
             (
-                "pixels = 10**9  # CHECK: the pixels of each image, width times height",
+                f"pixels = 10**9{mark('the pixels of each image, width times height')}",
                 f'tables = (rle_columns(table, {one}, pixels, missing="") for table in (answers, submission))',
                 f"return float(np.mean({function}(*tables)))",
             )

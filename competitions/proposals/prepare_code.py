@@ -15,7 +15,7 @@ from competitions.proposals.table_code import SAMPLE, extra_lines, table_lines, 
 
 ANSWERS = "private/test.csv"
 MANY_TARGETS = 10  # columns up to which competition.yaml names them
-_MANY = 3
+MANY = 3  # columns up to which they are listed in the code
 _HEADER = """from competitions.editions import Edition
 from competitions.preparing.declaration import Params, Preparation
 from competitions.preparing.download import Download
@@ -62,13 +62,13 @@ def _without_labels(proposal: Proposal) -> str:
     body = (
         f'    table = raw.read_csv("train.csv"){mark(reason)}\n'
         "    train, test = hold_out(table, 0.1)\n"
-        f"    answers = test[{quoted([*ids, *targets[:_MANY]])}]\n"
+        f"    answers = test[{quoted([*ids, *targets[:MANY]])}]\n"
         "    out = Preparation()\n"
         '    out.public.table("train.csv", train)\n'
-        f'    out.public.table("test.csv", test.drop(columns={quoted(targets[:_MANY])}))\n'
+        f'    out.public.table("test.csv", test.drop(columns={quoted(targets[:MANY])}))\n'
         '    out.private.table("test.csv", answers)\n'
         "    sample = answers.copy()\n"
-        f"    sample[{quoted(targets[:_MANY])}] = 0\n"
+        f"    sample[{quoted(targets[:MANY])}] = 0\n"
         f'    out.public.table("{SAMPLE}", sample)\n'
         "    # CHECK: copy the files of train and test, as out.public.copies(raw.each(...))\n"
         "    return out\n"
@@ -78,20 +78,18 @@ def _without_labels(proposal: Proposal) -> str:
 
 def _split(labels: Labels, split: Finding[Split], found: Finding[Labels | None]) -> list[str]:
     chosen = split.value
-    lines = [f"table = {labels.table.reader}{found.mark()}"]
+    read = f"table = {labels.table.reader}{found.mark()}"
     column = quoted(chosen.column)
-    if chosen.by == "rows":
-        return [*lines, f"train, test = hold_out(table, {chosen.share}){split.mark()}"]
-    if chosen.by == "time":
-        return [
-            *lines,
-            f"train, test = hold_out_last(table, {column}, {chosen.share}){split.mark()}",
-        ]
     if not chosen.pattern:
-        return [*lines, f"train, test = hold_out_by(table, {column}, {chosen.share}){split.mark()}"]
+        call = {
+            "rows": f"hold_out(table, {chosen.share})",
+            "time": f"hold_out_last(table, {column}, {chosen.share})",
+            "units": f"hold_out_by(table, {column}, {chosen.share})",
+        }[chosen.by]
+        return [read, f"train, test = {call}{split.mark()}"]
     first = f"table[{column}].astype(str).str.extract({quoted(chosen.pattern)}, expand=False)"
     return [
-        *lines,
+        read,
         f"units = table.assign(unit={first}){split.mark()}",
         f'train, test = (part.drop(columns="unit") for part in hold_out_by(units, "unit", {chosen.share}))',
     ]
@@ -101,7 +99,7 @@ def _answers(columns: Columns, labels: Labels, proposal: Proposal) -> list[str]:
     """Lines that make `answers` and `sample`, with the columns of submissions."""
     ids, targets = list(columns.ids.value), list(columns.targets)
     lines = []
-    many = len(targets) > _MANY
+    many = len(targets) > MANY
     if many or labels.form != "columns":
         sample = columns.sample.value
         assert sample is not None, "there are no targets without a sample submission"
@@ -151,7 +149,7 @@ def _constant(columns: Columns, labels: Labels, kind: str) -> str:
     """What the sample submission predicts everywhere: what Kaggle's has most often."""
     sample = columns.sample.value
     if kind == "class probabilities":
-        return "1 / len(names)" if len(columns.targets) > _MANY else f"1 / {len(columns.targets)}"
+        return "1 / len(names)" if len(columns.targets) > MANY else f"1 / {len(columns.targets)}"
     if sample is None or not len(sample.rows):
         return "0"
     cells = sample.rows[columns.targets[0]].dropna()
