@@ -12,9 +12,9 @@ from markupsafe import Markup, escape
 from grading.page.view import MANY_SERIES, Series
 from grading.statistics.seeds import mean
 
-_TEXT = Markup('<text class="{}" x="{:.1f}" y="{:.1f}">{}</text>')
+TEXT = Markup('<text class="{}" x="{:.1f}" y="{:.1f}">{}</text>')
 _END = Markup('<text data-line="{}" class="{}" x="{:.1f}" y="{:.1f}">{}</text>')
-_RULE = Markup('<line class="rule" x1="{:.1f}" x2="{:.1f}" y1="{:.1f}" y2="{:.1f}"/>')
+RULE = Markup('<line class="rule" x1="{:.1f}" x2="{:.1f}" y1="{:.1f}" y2="{:.1f}"/>')
 _LINE = Markup('<polyline class="line l{}" points="{}"><title>{}</title></polyline>')
 _OTHER = Markup('<polyline points="{}"/>')
 _BAND = Markup('<polygon class="band-of s{}" points="{}"/>')
@@ -145,15 +145,15 @@ class Frame:
         for value, text in self.y.ticks:
             _, at = self.at(self.x.low, value)
             parts += [
-                _RULE.format(self.left, self.width - self.right, at, at),
-                _TEXT.format("y", self.left - 6, at + 4, text),
+                RULE.format(self.left, self.width - self.right, at, at),
+                TEXT.format("y", self.left - 6, at + 4, text),
             ]
         kept: list[tuple[float, str]] = []
         for value, text in reversed(self.x.ticks):
             at, _ = self.at(value, 0)
             if not kept or kept[-1][0] - at >= 8 + character * (len(text) + len(kept[-1][1])) / 2:
                 kept.append((at, text))
-        return parts + [_TEXT.format("x", at, self.height - 8, text) for at, text in kept]
+        return parts + [TEXT.format("x", at, self.height - 8, text) for at, text in kept]
 
     def line(self, line: Line) -> list[Markup]:
         """A line with its band, its points, and its numbers in words."""
@@ -225,7 +225,7 @@ def _multiples(lines: Sequence[Line], x: Axis, y: Axis, label: str, name: str) -
         parts += frame.axes(6.3)
         for line in own:
             parts += frame.line(line)
-        parts.append(_TEXT.format(f"name s{own[0].series.shape}", frame.left, 15, short(own[0].series.label, 22)))
+        parts.append(TEXT.format(f"name s{own[0].series.shape}", frame.left, 15, short(own[0].series.label, 22)))
         charts.append(svg(parts, frame, f"{own[0].series.label}: {label}"))
     return Markup("").join(charts)
 

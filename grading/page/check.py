@@ -84,9 +84,7 @@ def render_check(measured: Measured, results: Sequence[Result], generated_at: da
             edition=subject.edition,
             metric=clean(facts.metric.name),
             direction=facts.metric.direction,
-            counts={
-                verdict: sum(r.verdict == verdict for r in results) for verdict in ("failed", "noted", "skipped", "ok")
-            },
+            counts={verdict: sum(result.verdict == verdict for result in results) for verdict in _VERDICTS},
             results=[(r.check, clean(r.about), r.verdict, list(map(clean, r.lines))) for r in _worst_first(results)],
             scores=_scores(measured, figures),
             noise=figures.get("noise", {}).get("standard error"),

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from markupsafe import Markup
 
 from grading.medals import Thresholds
-from grading.page.charts import Frame, steps, svg
+from grading.page.charts import RULE, TEXT, Frame, steps, svg
 from grading.page.format import number
 
 WIDTH = 460.0
@@ -21,10 +21,8 @@ _BINS = (6, 24)
 _MAX_CLASSES = 10
 _WORSE, _BETTER = 4.0, 1.0
 """How far the axis of scores reaches beyond gold at most, in distances between gold and the median."""
-_TEXT = Markup('<text class="{}" x="{:.1f}" y="{:.1f}">{}</text>')
 _BAR = Markup('<rect class="s{}" x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}"><title>{}</title></rect>')
 _DOT = Markup('<circle class="{}" cx="{:.1f}" cy="{:.1f}" r="4"><title>{}</title></circle>')
-_RULE = Markup('<line class="rule" x1="{:.1f}" x2="{:.1f}" y1="{:.1f}" y2="{:.1f}"/>')
 _LINE = Markup('<line class="threshold {0}" x1="{1:.1f}" x2="{1:.1f}" y1="{2:.1f}" y2="{3:.1f}"/>')
 _STEPS = Markup('<polyline class="line l{}" fill="none" points="{}"/>')
 
@@ -56,20 +54,20 @@ def score_chart(scores: Mapping[str, float], thresholds: Thresholds, error: floa
     for name, value in sorted(lines.items(), key=lambda item: sign * item[1]):
         parts.append(_LINE.format(name, at(value), 16, height - 22))
         if at(value) - placed >= 52:
-            parts.append(_TEXT.format("x", at(value), 11, name))
+            parts.append(TEXT.format("x", at(value), 11, name))
             placed = at(value)
     if error:
         ends = sorted(at(thresholds.bronze + deviation) for deviation in (-error, error))
         parts.append(_BAR.format(8, ends[0], height - 26, ends[1] - ends[0], 6, f"± {error:.2g} at bronze"))
-        parts.append(_TEXT.format("y", _LEFT - 8, height - 18, "noise at bronze"))
-        parts.append(_TEXT.format("value", WIDTH - _RIGHT + 8, height - 18, f"± {error:.2g}"))
+        parts.append(TEXT.format("y", _LEFT - 8, height - 18, "noise at bronze"))
+        parts.append(TEXT.format("value", WIDTH - _RIGHT + 8, height - 18, f"± {error:.2g}"))
     for row, (name, value) in enumerate(sorted(scores.items(), key=lambda item: -sign * item[1])):
         y = 16 + _ROW * (row + 0.5)
-        parts.append(_RULE.format(_LEFT, WIDTH - _RIGHT, y, y))
-        parts.append(_TEXT.format("y", _LEFT - 8, y + 4, name))
+        parts.append(RULE.format(_LEFT, WIDTH - _RIGHT, y, y))
+        parts.append(TEXT.format("y", _LEFT - 8, y + 4, name))
         kind = "s0" if low <= sign * value <= high else "s0 beyond"
         parts.append(_DOT.format(kind, at(value), y, f"{name}: {number(value)}"))
-        parts.append(_TEXT.format("value", WIDTH - _RIGHT + 8, y + 4, number(float(f"{value:.5g}"))))
+        parts.append(TEXT.format("value", WIDTH - _RIGHT + 8, y + 4, number(float(f"{value:.5g}"))))
     return svg(parts, _frame(height), "scores and thresholds")
 
 
@@ -120,8 +118,8 @@ def bar_chart(
             parts.append(
                 _LINE.format("limit", left + (WIDTH - left - _RIGHT) * limits[name] / most, y - 2, y + _ROW - 4)
             )
-        parts.append(_TEXT.format("y", left - 8, y + 12, _short(name, int((left - 8) / 7.6))))
-        parts.append(_TEXT.format("value", WIDTH - _RIGHT + 8, y + 12, " / ".join(f"{share:.0%}" for share in shares)))
+        parts.append(TEXT.format("y", left - 8, y + 12, _short(name, int((left - 8) / 7.6))))
+        parts.append(TEXT.format("value", WIDTH - _RIGHT + 8, y + 12, " / ".join(f"{share:.0%}" for share in shares)))
     return svg(parts, _frame(height), label)
 
 
