@@ -8,12 +8,11 @@ from collections.abc import Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from common import machine
+from common.splits import RecordedSplit
 from common.units import elapsed, size
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from common.splits import RecordedSplit
 
 Name = TypeVar("Name")
 _COMPARED = {
@@ -231,19 +230,18 @@ def split_notes(runs: pd.DataFrame, present: Mapping[str, RecordedSplit], counte
         present: the splits that the settings have now, by name.
         counted: the split that is counted, which may be none of one's own.
     """
-    columns = [runs[name] for name in _SPLIT if name in runs]
-    rows = zip(*columns, strict=True) if len(columns) == len(_SPLIT) else ()
-    found = [tuple(map(str, row)) for row in dict.fromkeys(rows) if isinstance(row[0], str)]
-    now = [tuple(split.model_dump().values()) for split in present.values()]
-    shown = dict.fromkeys([*found, *(split for split in now if split[0] == counted)])
-    notes = [f"{name}: {description}" for name, _, _, description in shown]
-    for version in dict.fromkeys(split[:2] for split in shown):
-        digests = [{digest for *which, digest, _ in some if tuple(which) == version} for some in (found, now)]
-        if len(digests[0]) > 1 or len(digests[0] | digests[1]) > 1:
-            where = "some of these runs than in others" if len(digests[0]) > 1 else "the settings than in these runs"
+    recorded = runs[list(_SPLIT)].dropna().drop_duplicates() if {*_SPLIT} <= {*runs} else runs.head(0)
+    found = [RecordedSplit.model_validate(row) for row in recorded.astype(str).to_dict("records")]
+    shown = dict.fromkeys([*found, *(split for split in present.values() if split.split == counted)])
+    notes = [f"{split.split}: {split.split_description}" for split in shown]
+    for name, version in dict.fromkeys((split.split, split.split_version) for split in shown):
+        of_runs = {split.split_digest for split in found if (split.split, split.split_version) == (name, version)}
+        now = present.get(name)
+        of_settings = {now.split_digest} if now is not None and now.split_version == version else set()
+        if len(of_runs | of_settings) > 1:
+            where = "some of these runs than in others" if len(of_runs) > 1 else "the settings than in these runs"
             notes.append(
-                f"Split {version[0]} was changed without another version: version {version[1]} has other competitions "
-                f"in {where}"
+                f"Split {name} was changed without another version: version {version} has other competitions in {where}"
             )
     return notes
 
