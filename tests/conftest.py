@@ -208,7 +208,7 @@ def _own_settings() -> Iterator[None]:
     """What a command that runs in this process sets for those that it starts, such as --agents, ends with its test."""
 
     def ours() -> dict[str, str]:
-        prefixes = ("MLEBENCH_", "PREFECT_API_URL", "PREFECT_PROFILES_PATH", "PYTHONSAFEPATH")
+        prefixes = ("MLEBENCH_", "PREFECT_", "PYTHONSAFEPATH")
         return {name: value for name, value in os.environ.items() if name.startswith(prefixes)}
 
     before = ours()

@@ -74,7 +74,11 @@ def look_up_image(client: DockerClient, reference: str) -> Any | None:
     """An image of the engine, or None."""
     from docker.errors import ImageNotFound, NotFound
 
-    for name in (reference, f"localhost/{reference}"):  # how Podman calls the images that it builds
+    server, slash, _ = reference.partition("/")
+    names = [reference]
+    if not slash or not set(".:") & set(server):  # without a server: Podman calls what it builds localhost/...
+        names.append(f"localhost/{reference}")
+    for name in names:
         try:
             with engine_errors(f"image {reference} cannot be looked up"):
                 return client.images.get(name)

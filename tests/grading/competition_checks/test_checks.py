@@ -101,7 +101,8 @@ def test_columns_in_the_order_of_a_set(folder: Path, edit: Edit, tmp_path: Path)
     edit(
         "prepare.py",
         "    out = Preparation()",
-        "    train = train[[*{*train.columns, *map(str, range(50))} & {*train.columns}]]\n    out = Preparation()",
+        "    train = train.assign(**{str(number): 0 for number in range(50)})\n"
+        "    train = train[[*{*train.columns}]]\n    out = Preparation()",
     )
     assert failed(folder, tmp_path)["repeat"] == "public/train.csv differs"
 

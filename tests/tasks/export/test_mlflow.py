@@ -84,7 +84,8 @@ def test_its_client_reads_the_runs_and_its_tool_migrates_them(asked: Store, tmp_
     assert name == f"{GROUP}/{STRANGE}/v1"
     assert [run[:3] for run in runs] == [[f"diabetes-{seed}", "FINISHED", 60000] for seed in range(3)]
     first = runs[0]
-    conditions = {"competition": "diabetes", "seed": "0", "agent": STRANGE, "edition": "v1", "network": "gateway"}
+    in_one_line = " ".join(STRANGE.split())
+    conditions = {"competition": "diabetes", "seed": "0", "agent": in_one_line, "edition": "v1", "network": "gateway"}
     assert conditions.items() <= first[3].items()
     assert first[3]["time_limit_seconds"] == "600.0"
     grades = read_table(asked, "grades", [GROUP]).sort_values("seed")

@@ -30,7 +30,7 @@ def test_limits_do_not_mean_that_it_cannot_be_divided(
     store: Store, dataset: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is tried again, and found out then."""
-    for limits in ({"_limits": lambda: GradingLimits(read_seconds=0.01)}, {"SCORE_SECONDS": 0.001}):
+    for limits in ({"_limits": lambda: GradingLimits(read_seconds=1e-9)}, {"SCORE_SECONDS": 1e-9}):
         with monkeypatch.context() as slow:
             for name, value in limits.items():
                 slow.setattr(feedback if name == "_limits" else feedback.scores, name, value)
