@@ -178,7 +178,7 @@ def test_without_a_root_the_message_has_the_command(tmp_path: Path) -> None:
 def test_a_link_to_nothing_is_named(tmp_path: Path) -> None:
     (tmp_path / "roots").symlink_to("/nowhere/roots")
     roots.require_own(tmp_path)  # other backends can use the folder
-    for use in (roots.root_of, partial(import_root, source="/x")):
+    for use in (roots.root_of, partial(import_root, source=str(tmp_path))):
         with pytest.raises(BackendError, match="roots leads to /nowhere/roots, which does not exist"):
             use("x", scratch=tmp_path)
 
