@@ -80,7 +80,7 @@ def leaks(name: str, table: pd.DataFrame, answers: Answers) -> Iterator[str]:
             column for column in answers.table if column in rows and (rows[column].str.strip() != "").any()
         ]
         for column in answer_columns:
-            as_sample = _equal(rows[column].to_numpy(), answers.sample.loc[rows.index, column].to_numpy())
+            as_sample = _equal(rows[column].to_numpy(), answers.sample[column].loc[rows.index].to_numpy())
             if rows[column].nunique() > 1 and as_sample < _MIN_EQUAL_SHARE:
                 yield f"public/{name} has values in the answer column {column} for ids of the test set"
     if not keys and len(table) == len(ids):
