@@ -29,6 +29,12 @@ def test_the_wheel_has_every_package_but_the_measurements() -> None:
     }
 
 
+def test_the_image_is_made_of_what_the_wheel_is_made_of() -> None:
+    taken = {line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")}
+    packaged = {*(ROOMS.keys() - {"benchmarks"}), *(f"{name}.py" for name in SETUPTOOLS["py-modules"])}
+    assert taken == packaged | {"pyproject.toml", "requirements.txt", "README.md"}
+
+
 @pytest.mark.parametrize("room", ROOMS)
 def test_files_that_are_no_modules_are_packaged(room: str) -> None:
     patterns = SETUPTOOLS["package-data"]["*"]
