@@ -107,6 +107,11 @@ class Running:
         until_served(f"the end of {run}", lambda: self.flow_run(run)["state_type"] in FINAL, 400)
         return self.flow_run(run)["state"]
 
+    def require_completed(self, run: str) -> None:
+        """Wait for the end of a flow run, which is to be good."""
+        state = self.ended(run)
+        assert state["type"] == "COMPLETED", f"{state['message']}\n{self.log_of(run, '')}\n{self.log()}"
+
     def mlebench(self, *arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
         """A command of a user of this installation."""
         return subprocess.run(

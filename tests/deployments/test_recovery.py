@@ -118,7 +118,7 @@ def test_doctor_resolves_what_was_left(running: Running) -> None:
     assert running.api(f"/v2/concurrency_limits/{limit}")["active_slots"] == 0
 
     running.up()
-    assert running.ended(run)["type"] == "COMPLETED", running.log()
+    running.require_completed(run)
 
 
 def test_a_flow_run_that_ends_as_its_worker_is_killed_is_submitted_again(running: Running) -> None:
@@ -137,4 +137,4 @@ def test_a_flow_run_that_ends_as_its_worker_is_killed_is_submitted_again(running
 
     running.up()  # Prefect has told the automation of the crash
     until_served("the run on the new worker", lambda: running.flow_run(run)["run_count"] >= 2, 400)
-    assert running.ended(run)["type"] == "COMPLETED", running.log()
+    running.require_completed(run)

@@ -33,7 +33,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 def test_the_nightly_runs_on_the_demo_and_its_next_one_compares(running: Running) -> None:
     first = running.trigger("nightly/nightly-lite", split="demo")
-    assert running.ended(first)["type"] == "COMPLETED", running.log()
+    running.require_completed(first)
     # Other tests have run and prepared things in this installation, or not.
     night = running.flow_run(first)
     _, _, group = night["name"].partition("nightly: dummy on demo, group ")
@@ -283,7 +283,7 @@ def test_no_agent_gets_the_login(running: Running, tmp_path: Path) -> None:
     seen = tmp_path / "seen"
     agent = write_agent(running.folder.parent / "looks", f"env > {seen}\nls -l /proc/self/fd >> {seen}\n")
     run = running.trigger("benchmark/full-benchmark", competition_ids=["digits"], agent=str(agent), run_group="looks")
-    assert running.ended(run)["type"] == "COMPLETED", running.log()
+    running.require_completed(run)
     text = seen.read_text()
     assert "COMPETITION_ID=digits" in text
     for word in (running.installation.credential, "PREFECT", "DASK_", str(running.state)):
@@ -315,5 +315,5 @@ def test_down_ends_all_it_started_and_nothing_else(tmp_path: Path) -> None:
 def test_the_server_on_postgresql(tmp_path: Path, postgres: str) -> None:
     with installation(tmp_path / "up", MLEBENCH_DATABASE_URL=postgres) as running:
         run = running.trigger("nightly/nightly-lite", split="demo", competition_ids=["diabetes"])
-        assert running.ended(run)["type"] == "COMPLETED", running.log()
+        running.require_completed(run)
         assert not list((running.state / "prefect").glob("*.db")), "nothing is in SQLite"

@@ -134,8 +134,8 @@ def require_each_run_once(world: World) -> None:
         until(lambda: len(world.waiting("one") | world.waiting("two")) == 6, may_yet=lambda: _alive(first, second))
         for _ in expected:
             world.gate.open()
-        assert first.wait() == 0, world.said("one")
-        assert second.wait() == 0, world.said("two")
+        assert first.wait() == 0, "\n".join(world.said("one"))
+        assert second.wait() == 0, "\n".join(world.said("two"))
     assert world.starts() == expected
     world.require_whole(6)
 
@@ -154,7 +154,7 @@ def test_who_was_stopped_meanwhile_overwrites_nothing(on_disk: World) -> None:
             until(lambda: len(world.starts()) == 2, what="the second agent", may_yet=lambda: _alive(second))
             world.gate.open()
             world.gate.open()
-            assert second.wait() == 0, world.said("two")
+            assert second.wait() == 0, "\n".join(world.said("two"))
         (before,) = stored_runs(world.store, "group")
         files = {path: path.read_bytes() for path in (world.folder / "store" / "runs").rglob("*") if path.is_file()}
         first.send_signal(signal.SIGCONT)
@@ -174,7 +174,7 @@ def test_the_run_of_a_killed_orchestrator_is_continued_by_the_next(on_disk: Worl
         first.wait()
     with world.orchestrator("one", ("diabetes",)) as second:
         world.gate.open()
-        assert second.wait() == 0, world.said("one")
+        assert second.wait() == 0, "\n".join(world.said("one"))
     assert world.starts() == ["diabetes 0"], "the next one finds the agent running"
     world.require_whole(1)
     folder = RunFolder(world.store, "group", "diabetes", 0)
