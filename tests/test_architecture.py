@@ -38,7 +38,7 @@ FOLDERS: dict[str, dict[str, set[str]]] = {
         "scoring": {"tables"},
         "variants": {"preparing"},
         ".": {"preparing", "scoring", "tables", "variants"},
-        "proposals": {"preparing", "errors", "."},
+        "proposals": {"preparing", "tables", "errors", "."},
         "catalog": {"preparing", "scoring", "tables", "errors", "editions"},
         "template": {"preparing", "scoring", "errors", "editions"},
     },

@@ -72,12 +72,12 @@ class Download(Files):
                 return orjson.loads(content)
         return parse_json(content.decode(encoding))
 
-    def read_json_lines(self, name: str) -> pd.DataFrame:
-        """The table in `name`, one JSON object a line, read by `pandas.read_json`."""
+    def read_json_lines(self, name: str, **options: Any) -> pd.DataFrame:
+        """The table in `name`, one JSON object a line, read by `pandas.read_json` with the given `options`."""
         import pandas as pd
 
         with self.open_file(name) as file:
-            return pd.read_json(file, lines=True)
+            return pd.read_json(file, lines=True, **options)
 
     def read_csv(self, name: str, *, texts: Texts = "object", **options: Any) -> pd.DataFrame:
         """The table in `name`, read by `pandas.read_csv` with exact ("round_trip") floats and the given `options`.

@@ -3,6 +3,7 @@
     about         what Kaggle says of a competition
     findings      what is proposed, with the reason and whether it is sure
     layout        the tables and files of a download
+    texts         texts that pandas would write in another way
     columns       the sample submission, the table with the labels, ids and targets
     kinds         what the targets are: classes, numbers, masks, ...
     split         the unit that is held out, time, and the size of the new test set

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from competitions.proposals.findings import mark
 from competitions.proposals.layout import quoted
 from competitions.proposals.metrics import Metric
-from competitions.proposals.prepare_code import MANY, unit_of_answers
+from competitions.proposals.prepare_code import ANSWERS, MANY, unit_of_answers
 from competitions.proposals.propose import Proposal
+from competitions.tables.type_inference import MISSING
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,8 @@ def grade_code(proposal: Proposal) -> str:
     imports = ["import pandas as pd", "", "from competitions.editions import Edition"]
     if "np." in "".join(body.lines):
         imports.insert(0, "import numpy as np")
+    if by_texts := _are_told_apart_as_texts_only(proposal):
+        imports.append("from competitions.scoring import reading")
     if body.cells:
         imports.append(f"from competitions.scoring.cells import {', '.join(sorted(body.cells))}")
     imports.append("from competitions.scoring.checks import align")
@@ -57,7 +60,31 @@ def grade_code(proposal: Proposal) -> str:
     reason = body.mark or ("" if proposal.metric.sure else proposal.metric.reason)
     lines += [f"    {line}" for line in before] + [f"    {last}{mark(reason) if reason else ''}"]
     definition = "def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:"
+    if by_texts:
+        lines += [
+            line
+            for name, path in (("answers", f"folder / {quoted(ANSWERS)}"), ("submission", "path"))
+            for line in (
+                "",
+                "",
+                f"def read_{name}({path.partition(' ')[0]}):",
+                f"    return reading.read_{name}({path}, dtype={{{on}: str}}, keep_default_na=False)",
+            )
+        ]
     return "\n".join([*imports, "", "", definition, *lines, ""])
+
+
+def _are_told_apart_as_texts_only(proposal: Proposal) -> bool:
+    """Whether ids would be read as missing values, or several of them as the same number."""
+    import pandas as pd
+
+    labels = proposal.columns.labels.value
+    if labels is None or labels.ids not in labels.table.texts:
+        return False
+    ids = labels.table.rows[labels.ids]
+    numbers = pd.to_numeric(ids, errors="coerce")
+    alike = bool(numbers.notna().all()) and numbers.nunique() < ids.nunique()
+    return alike or bool(ids.isin([*MISSING, float("nan")]).any())
 
 
 def _has_empty(proposal: Proposal) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -12,6 +12,8 @@ from common import plain_json
 from competitions.errors import DownloadError
 from competitions.preparing.archives.names import ARCHIVE_SUFFIXES
 from competitions.preparing.coco import labelled_images
+from competitions.proposals.texts import make_alike, read_rows
+from competitions.tables.csv_blocks import has_header, row_ends
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,8 +21,9 @@ if TYPE_CHECKING:
     from competitions.preparing.download import Download
 
 _READERS = {".csv": "", ".tsv": ', sep="\\t"', ".json": "", ".jsonl": ""}
-_MOST_JSON_BYTES = 1 << 28  # a JSON file is read as a whole
+_MOST_BYTES = 1 << 28  # read of a table; a JSON file is read as a whole or not at all
 _MOST_ROWS = 1_000_000  # read of a table; the number of further rows is estimated
+_FEW = 3  # columns that are named one by one
 _MOST_TABLES = {0: 20, 1: 4}  # tables in a folder, by its depth: more of them are data of rows, not tables of rows
 
 Form = Literal["text", "records", "lines", "images", "folders"]
@@ -38,6 +41,8 @@ class Table:
     count: int
     """The number of its rows; an estimate for more than a million."""
     form: Form = "text"
+    texts: list[str] = field(default_factory=list)
+    """Columns that are read as they are written, because pandas would write them in another way."""
 
     @property
     def base(self) -> str:
@@ -61,13 +66,22 @@ class Table:
         if self.form == "records":
             return f"pd.DataFrame({raw}.read_json({name}))"
         if self.form == "lines":
-            return f"{raw}.read_json_lines({name})"
+            return f"{raw}.read_json_lines({name}, dtype=False, convert_dates=False)"
         if self.form == "images":
             return f"labelled_images({raw}.read_json({name}))"
         if self.form == "folders":
             rows = f'path.split("/")[:-3:-1] for path in {raw}.glob({name})'
             return f"pd.DataFrame(({rows}), columns={quoted(self.columns)})"
-        return f"{raw}.read_csv({name}{_READERS[PurePosixPath(self.name).suffix.lower()]})"
+        suffix = PurePosixPath(self.name).suffix.lower()
+        return f"{raw}.read_csv({name}{_READERS[suffix]}{self._converters})"
+
+    @property
+    def _converters(self) -> str:
+        """The option that reads some columns as they are written."""
+        if len(self.texts) > _FEW:
+            return f", converters=dict.fromkeys({quoted(self.texts)}, str)"
+        names = ", ".join(f"{quoted(name)}: str" for name in self.texts)
+        return f", converters={{{names}}}" if names else ""
 
     def writer(self, part: str, name: str = "") -> str:
         """The line that makes `part` of it public under its own name, or another one."""
@@ -142,11 +156,17 @@ def in_pattern(name: str) -> str:
 
 def read_layout(raw: Download) -> Layout:
     """The tables and files of the download, and of the archives directly in it."""
+    layout = _read_all(raw)
+    make_alike(layout.tables)
+    return layout
+
+
+def _read_all(raw: Download) -> Layout:
     tables: list[Table] = []
     files: dict[str, list[str]] = {}
     names = raw.names()
     if len(names) == 1 and names[0].lower().endswith(ARCHIVE_SUFFIXES):
-        return _prefixed(read_layout(raw.archive(names[0])), names[0])
+        return _prefixed(_read_all(raw.archive(names[0])), names[0])
     top = [name for name in names if not name.lower().endswith(ARCHIVE_SUFFIXES)]
     _read(raw, "", top, tables, files)
     for name in names:
@@ -189,15 +209,28 @@ def _read(raw: Download, archive: str, names: list[str], tables: list[Table], fi
 def _table(raw: Download, archive: str, name: str) -> Table | None:
     if name.lower().endswith((".json", ".jsonl")):
         return _of_json(raw, archive, name)
+    separator = "\t" if name.lower().endswith(".tsv") else ","
     try:
-        rows = raw.read_csv(name, nrows=_MOST_ROWS, sep="\t" if name.lower().endswith(".tsv") else ",")
+        head, whole = _head(raw, name)
+        rows, texts = read_rows(head, sep=separator, nrows=_MOST_ROWS, float_precision="round_trip")
     except ValueError:  # pandas' errors: text in another encoding, lines of unequal length
         return None
     count = len(rows)
-    if count == _MOST_ROWS:
-        written = len(rows.head(1000).to_csv(index=False)) / 1000
-        count = max(count, round(raw.file(name).size / written))
-    return Table(name, archive, rows, count)
+    if count == _MOST_ROWS or not whole:
+        some = rows.head(1000)
+        count = max(count, round(raw.file(name).size * len(some) / len(some.to_csv(index=False))))
+    return Table(name, archive, rows, count, texts=texts)
+
+
+def _head(raw: Download, name: str) -> tuple[bytes, bool]:
+    """The first rows of a CSV, and whether these are all. Raises `ValueError` if it is one long line."""
+    with raw.open_file(name) as file:
+        head = file.read(_MOST_BYTES)
+    if not has_header(head):
+        raise ValueError(f"{name} has no line that can be a header")
+    if len(head) < _MOST_BYTES:
+        return head, True
+    return head[: max(row_ends(head), default=0)], False
 
 
 def _of_json(raw: Download, archive: str, name: str) -> Table | None:
@@ -205,13 +238,13 @@ def _of_json(raw: Download, archive: str, name: str) -> Table | None:
     import pandas as pd
 
     form: Form
-    if raw.file(name).size > _MOST_JSON_BYTES:
+    if raw.file(name).size > _MOST_BYTES:
         return None
     try:
         value = raw.read_json(name)
     except ValueError:
         try:
-            rows, form = raw.read_json_lines(name), "lines"
+            rows, form = raw.read_json_lines(name, dtype=False, convert_dates=False), "lines"
         except ValueError:
             return None
     else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import keyword
+from dataclasses import replace
 from pathlib import PurePosixPath
 
 from competitions.proposals.columns import Columns, Labels
@@ -103,7 +104,7 @@ def _answers(columns: Columns, labels: Labels, proposal: Proposal) -> list[str]:
     if many or labels.form != "columns":
         sample = columns.sample.value
         assert sample is not None, "there are no targets without a sample submission"
-        lines.append(f"names = list({sample.reader}.columns[{len(ids)}:])")
+        lines.append(f"names = list({replace(sample, texts=[]).reader}.columns[{len(ids)}:])")
     own = [labels.ids, *ids[1:]]
     renamed = {old: new for old, new in zip(own, ids, strict=True) if old != new}
     if labels.form == "columns":

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from competitions.preparing.holdout import hold_out_last, in_order
 from competitions.proposals.findings import Finding
+from competitions.proposals.texts import TIME, UNIT
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,12 +23,6 @@ _MIN_EXPECTED = 5.0  # units that a random draw would have put in both parts
 _MIN_ROWS = 1.2  # rows of a unit on average
 _MOST_DATES = 0.5  # of the cells of a column of texts, from which on it is one of dates
 _MIN_UNITS = 10  # from which on a tenth of them can be drawn, and ids have a first part by more than chance
-_UNIT = re.compile(
-    r"(?:^|_)(?:\w*_?id|group|cluster|seq)\Z|[a-z](?:Id|ID|UID)\Z|patient|subject|person|speaker|author|customer|user"
-    r"|household|family|study|breath|play\Z|location|site|session|molecule|well|engine|driver|vehicle|scene",
-    re.IGNORECASE,
-)
-_TIME = re.compile(r"date|time|(?:^|[^a-z])(?:year|quarter|month|week|day|hour|period|season|era|epoch)", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -96,7 +91,7 @@ def _by_time(train: pd.DataFrame, test: pd.DataFrame, own: set[str], share: floa
         if name not in test.columns or train[name].nunique() < 2 or len(test) < 2:
             continue
         dates = train[name].dtype == object
-        if not dates and (name in own or not _TIME.search(name)):
+        if not dates and (name in own or not TIME.search(name)):
             continue
         first, last = in_order(test[name]), in_order(train[name])
         if (first.dtype.kind == "M") != (last.dtype.kind == "M") or last.notna().mean() < _MOST_DATES:
@@ -138,7 +133,7 @@ def _units(columns: Columns, labels: Labels, share: float) -> Finding[Split]:
         together = _together(train[name], test[name]) if test is not None and known else None
         if together:
             evident.append(name)
-        elif together is None and _UNIT.search(name):
+        elif together is None and UNIT.search(name):
             named.append(name)
         elif together is None and train[name].dtype == object and train[name].nunique() >= len(train) / 50 >= 1:
             alike.append(name)
@@ -148,7 +143,7 @@ def _units(columns: Columns, labels: Labels, share: float) -> Finding[Split]:
         assert test is not None
         later = train[name].dtype.kind == "i" and test[name].dtype.kind == "i" and test[name].min() > train[name].max()
         doubt = f", of which there are {train[name].nunique()}" if few else ""
-        doubt = ", and those of test rows are higher: is it a time?" if later and not _UNIT.search(name) else doubt
+        doubt = ", and those of test rows are higher: is it a time?" if later and not UNIT.search(name) else doubt
         return Finding(Split("units", share, name), f"on Kaggle, no {name} is in both parts{doubt}", not doubt)
     if named:
         size = train[named[0]].count() / train[named[0]].nunique()

@@ -13,10 +13,10 @@ _METHODS = frozenset(
         r"\w+",
         """
     DataFrame all any archive assign astype columns contains convert_dtypes copies copy copy_tree drop
-    drop_duplicates dropna duplicated each extract file fillna first format fromkeys get_dummies glob iloc isin
-    isna join json loc lower map max mean merge min names nanmean notna nunique partition private public
-    read_csv read_json read_json_lines reindex removesuffix rename replace reset_index rpartition round
-    sort_values split str strip table text to_dict to_json to_pylist unique
+    drop_duplicates dropna duplicated each extract file fillna first format fromkeys get_dummies glob iloc isin isna
+    join json loc lower map max mean merge min names nanmean notna nunique partition private public read_answers
+    read_csv read_json read_json_lines read_submission reindex removesuffix rename replace reset_index rpartition
+    round sort_values split str strip table text to_dict to_json to_pylist unique
     """,
     )
 )

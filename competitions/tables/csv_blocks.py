@@ -31,6 +31,8 @@ _BEFORE_QUOTE = np.zeros(256, dtype=bool)
 _BEFORE_QUOTE[list(b'\n",')] = True
 _AFTER_QUOTE = np.zeros(256, dtype=bool)
 _AFTER_QUOTE[list(b'\n",\r')] = True
+MAX_HEADER = 1 << 20
+"""Bytes of the first line of a table: a line can be as long as the file."""
 PART = 1 << 19
 """Bytes that are compared at a time, so that the result stays in the processor's cache."""
 
@@ -126,6 +128,11 @@ def require_plain_rows(text: bytes | bytearray, starts: NDArray[np.int64]) -> No
     first_bytes = np.frombuffer(text, np.uint8)[starts]
     if np.isin(first_bytes, np.frombuffer(b"\n\r \t", np.uint8)).any():
         raise UnsupportedCsv("rows that are empty or begin with a blank")
+
+
+def has_header(content: bytes) -> bool:
+    """Whether the first line is not so long that a table would have millions of columns."""
+    return len(content) < MAX_HEADER or any(end in content[:MAX_HEADER] for end in (b"\n", b"\r"))
 
 
 def row_ends(text: bytes | bytearray, quotes: int = 0) -> NDArray[np.int64]:

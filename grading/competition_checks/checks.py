@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import math
 import random
 import tempfile
@@ -14,6 +15,7 @@ from pathlib import Path
 from common.units import data_size
 from competitions.marks import marked_places
 from competitions.scoring.errors import InvalidSubmission
+from competitions.tables.csv_blocks import MAX_HEADER
 from grading.competition_checks import leaks
 from grading.competition_checks.csvfile import table, to_csv
 from grading.competition_checks.description import example_problems, leftovers, metric_problems, sections
@@ -44,7 +46,7 @@ def description(subject: Subject) -> list[str]:
     """The description has the columns of the sample submission, metric and direction of the facts, its own text."""
     text = subject.competition.describe(subject.edition)
     with subject.file("sample_submission").open(encoding="utf-8-sig", newline="") as file:
-        header = next(csv.reader(file), [])
+        header = next(csv.reader(io.StringIO(file.read(MAX_HEADER), newline="")), [])
     by_heading = sections(text)
 
     def is_valid(columns: Sequence[str]) -> bool:

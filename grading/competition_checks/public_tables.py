@@ -18,6 +18,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, TYPE_CHECKING, Any
 
 from common.units import counted
+from competitions.tables.csv_blocks import has_header
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -91,6 +92,8 @@ def read_texts(content: bytes, separator: str | None = ",") -> pd.DataFrame | No
     """A delimited table with all cells as texts; None if it is none. Without a separator, the header decides."""
     import pandas as pd
 
+    if not has_header(content):
+        return None
     encoding = "utf-16" if content.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8"
     header = content[:100_000].decode(encoding, "replace").partition("\n")[0]
     separator = separator or next((mark for mark in _SEPARATORS if mark in header), ",")
@@ -162,7 +165,10 @@ def _tables(name: str, opened: Opened) -> Iterator[tuple[str, pd.DataFrame]]:
         if table is not None:
             yield "", table
     elif path.suffix in (".jsonl", ".ndjson"):
-        yield "", _texts(list(map(json.loads, _head(opened()).splitlines())))
+        lines = _head(opened()).splitlines()
+        if max(map(len, lines), default=0) > _MAX_JSON_BYTES:
+            raise ValueError("too large")
+        yield "", _texts(list(map(json.loads, lines)))
     elif path.suffix in (".json", ".npy"):
         if len(content := _head(opened())) > _MAX_JSON_BYTES:
             raise ValueError("too large")
@@ -234,6 +240,7 @@ def _plain(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _head(file: IO[bytes]) -> bytes:
+    """The first lines. Raises `ValueError` if the first one is too long."""
     with file:
         content = file.read(_MAX_TABLE_BYTES)
-    return content if len(content) < _MAX_TABLE_BYTES else content[: content.rfind(b"\n")]
+    return content if len(content) < _MAX_TABLE_BYTES else content[: content.rindex(b"\n")]
