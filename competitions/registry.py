@@ -16,6 +16,7 @@ from common.units import counted
 from competitions.competition import Competition
 from competitions.errors import BadCompetition, UnknownCompetition, UnknownSplit
 from competitions.facts import Complexity
+from competitions.marks import marked_places
 from competitions.published_format import PublishedCompetition
 from competitions.variant import Variant, VariantName
 
@@ -173,6 +174,11 @@ def get(competition_id: str) -> Competition:
 def in_catalog(competition_id: str) -> bool:
     """Whether a known competition, or that of a variant, is the catalog's, and not one of the user's own."""
     return get(competition_id).folder.parent == CATALOG
+
+
+def open_marks(competition_id: str) -> builtins.list[str]:
+    """The places of a competition of the user's own that are marked with CHECK. The catalog has none."""
+    return [] if in_catalog(competition_id) else marked_places(get(competition_id).folder)
 
 
 def is_variant(competition_id: str) -> bool:

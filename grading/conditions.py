@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from common import machine
 from common.splits import RecordedSplit
-from common.units import elapsed, size
+from common.units import counted, elapsed, size
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -244,6 +244,17 @@ def split_notes(runs: pd.DataFrame, present: Mapping[str, RecordedSplit], counte
                 f"Split {name} was changed without another version: version {version} has other competitions in {where}"
             )
     return notes
+
+
+def mark_notes(runs: pd.DataFrame) -> list[str]:
+    """Which competitions had places marked with CHECK when they were run, so that their scores may be wrong."""
+    if "check_marks" not in runs or runs["check_marks"].isna().all():
+        return []
+    marks = runs.groupby("competition_id")["check_marks"].max().dropna()
+    if len(marks) == 1:
+        return [f"1 competition had {counted(int(marks.iloc[0]), 'CHECK mark')} when it was run: {marks.index[0]}"]
+    named = ", ".join(f"{name} ({count:g})" for name, count in marks.items())
+    return [f"{len(marks)} competitions had CHECK marks when they were run: {named}"]
 
 
 def report_conditions(runs: pd.DataFrame, grades: pd.DataFrame, run_group: str) -> dict[str, str]:

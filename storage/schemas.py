@@ -106,6 +106,7 @@ _RUNS = TableSchema(
         Column("split_version", "string", "Version of this split."),
         Column("split_digest", "string", "Hash of the ids of its competitions: the start of a SHA-256."),
         Column("split_description", "string", "What its competitions are, with their number, version and date."),
+        Column("check_marks", "int64", "Places marked with CHECK in the competition when it began; null if none."),
         Column("validation_calls", "int64", "Requests to the validation service."),
         Column("scorer_calls", "int64", "Requests to the scorer; null if the run had none."),
         Column("public_score_calls", "int64", "Requests for public scores, without refused ones; null if it had none."),

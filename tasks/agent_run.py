@@ -149,6 +149,7 @@ def _attempt(context: RunContext, attempt: Attempt, action: Action, waiting: Cal
         record = finished_run(store, attempt)  # another process may have made it meanwhile
         if record is not None:
             return str(record.status)
+        marks = len(registry.open_marks(attempt.competition_id))
         spec = _spec(context, attempt, limits, workdir, prepared / "public")
         runner = backend(isolation, settings)
         checkpoints = Checkpoints(attempt_folder(store, attempt))
@@ -181,7 +182,7 @@ def _attempt(context: RunContext, attempt: Attempt, action: Action, waiting: Cal
             own_attempt = attempt.model_copy(update={"dataset_key": dataset.key})
             tries = Tries(store, attempt_folder(store, attempt).url)
             run = ActiveRun(
-                context, own_attempt, spec, runner, services, held_lease, tries, checkpoints, resumed, feedback
+                context, own_attempt, spec, runner, services, held_lease, tries, checkpoints, resumed, feedback, marks
             )
             return action(run).status
 

@@ -14,7 +14,7 @@ from competitions import registry
 from competitions.editions import EDITIONS, Edition
 from competitions.errors import BadCompetition, UnknownCompetition
 from competitions.facts import CompetitionFacts
-from grading.conditions import report_conditions, split_notes, split_of
+from grading.conditions import mark_notes, report_conditions, split_notes, split_of
 from grading.medals import STORED, Thresholds
 from grading.report import CompetitionReport, summarise
 from storage.runs.folders import records_of
@@ -168,7 +168,7 @@ def write_report(
             if competition.v2_comparable
         },
         split_sizes=split_sizes(split),
-        split_notes=split_notes(runs, registry.own_splits(), split),
+        notes=[*split_notes(runs, registry.own_splits(), split), *mark_notes(runs)],
         unavailable={
             name: (listed, str(registry.get(name).facts.availability))
             for listed in split_sizes(split)

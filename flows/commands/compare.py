@@ -57,7 +57,7 @@ def command(a: str, b: str, everything: bool, split: str | None, storage: StoreO
     """
     import pandas as pd
 
-    from grading.conditions import split_notes, split_of
+    from grading.conditions import mark_notes, split_notes, split_of
     from grading.statistics.compare import compare
     from storage.remote import describe_error
     from storage.tables import read_table, write_frame
@@ -85,7 +85,7 @@ def command(a: str, b: str, everything: bool, split: str | None, storage: StoreO
         if cause_of(error).fault == "program":
             raise
         click.echo(f"mlebench: not written to tables/comparisons: {describe_error(error)}", err=True)
-    for text in split_notes(pd.concat(runs), registry.own_splits(), split):
+    for text in (*split_notes(pd.concat(runs), registry.own_splits(), split), *mark_notes(pd.concat(runs))):
         say(clean(text))
     different = _different(runs, (a, b), grades, comparison)
     if answer({"a": a, "b": b, "conditions": different, **_tables(comparison)}):

@@ -8,15 +8,12 @@ import click
 
 from common.units import counted
 from competitions import registry
-from competitions.marks import marked_places
 
 
 def warn_of_marks(competition_ids: Iterable[str]) -> None:
-    """Print a line for each competition of the user's own with marked places. The catalog has none."""
+    """Print a line for each competition with marked places."""
     for name in competition_ids:
-        if registry.in_catalog(name):
-            continue
-        if marked := marked_places(registry.get(name).folder):
+        if marked := registry.open_marks(name):
             click.echo(
                 f"mlebench: {name} has {counted(len(marked), 'place')} marked with CHECK, not decided yet, so its data "
                 f"and scores may be wrong; `mlebench check {name}` names them",

@@ -31,7 +31,7 @@ def show_results(store: Store, run_group: str) -> int:
     Returns the exit code: 1 if every run of an agent crashed, otherwise 0.
     """
     from flows.commands.endings import crashed_agents, problems
-    from grading.conditions import split_notes, split_of, switched_on
+    from grading.conditions import mark_notes, split_notes, split_of, switched_on
     from grading.page import medal_table
     from grading.statistics.aggregate import rates_of
     from grading.statistics.series import BENCHMARK_SPLITS
@@ -56,7 +56,7 @@ def show_results(store: Store, run_group: str) -> int:
         return 1 if crashed else 0
     for text in switched_on({run_group: runs}) if len(runs) else ():
         click.echo(f"Run {text}.")
-    for text in split_notes(runs, registry.own_splits()):
+    for text in (*split_notes(runs, registry.own_splits()), *mark_notes(runs)):
         click.echo(clean(text))
     own_split = split_of(runs)
     content = medal_table(grades)

@@ -33,6 +33,7 @@ _SHOWN_FIELDS = (
     "time_limit_seconds",
     "split",
     "split_version",
+    "check_marks",
     "tries",
     "resumed",
 )

@@ -83,7 +83,7 @@ def render_page(results: Results, title: str = TITLE, generated_at: datetime | N
         **style_and_script(),
         view=view,
         competitions=competitions,
-        split_notes=[clean(text) for text in results.split_notes],
+        notes=[clean(text) for text in results.notes],
         statement=aggregate.statement(),
         covered=sections.covered(view, results, aggregate),
         gaps=sections.gaps(view, aggregate, results.unavailable),

@@ -50,6 +50,7 @@ _RUN_FACTS = {
     "split": "Split",
     "split_version": "Version of the split",
     "split_digest": "Competitions of the split",
+    "check_marks": "CHECK marks",
     "knowledge_cutoff": "Cutoff of the model",
     "image": "Image",
     "image_digest": "Image digest",

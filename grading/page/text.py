@@ -73,7 +73,7 @@ def render_markdown(results: Results, title: str = TITLE) -> str:
     chosen, aggregate, view = results.chosen, results.aggregate(), results.view
     published = published_rows(view, chosen)
     lines = [f"# {escape(title)}", "", *(f"Run {escape(text)}.\n" for text in published.switched_on)]
-    lines += [f"{escape(text)}\n" for text in results.split_notes]
+    lines += [f"{escape(text)}\n" for text in results.notes]
     lines += ["Rates in %, with 95 % intervals over other runs of these competitions.", ""]
     lines += [
         "“Other competitions” is the interval of any medal over other competitions like these, and other runs.",

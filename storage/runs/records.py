@@ -143,6 +143,7 @@ class RunRecord(Record):
     split_version: str | None = None
     split_digest: str | None = None
     split_description: str | None = None
+    check_marks: int | None = None
     validation_calls: int | None = None
     scorer_calls: int | None = None
     public_score_calls: int | None = None

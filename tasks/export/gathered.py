@@ -44,6 +44,7 @@ CONDITIONS = (
     "split",
     "split_version",
     "split_digest",
+    "check_marks",
     "image",
     "image_digest",
     "time_limit_seconds",

@@ -78,6 +78,8 @@ class ActiveRun:
     """The checkpoint that the run has continued from, if it has."""
     feedback: PublicPart | str | None = None
     """The public part of the test set, or why the run has none although it was requested; None without feedback."""
+    check_marks: int = 0
+    """The number of places in the competition's folder that were marked with CHECK when the run began."""
 
     @property
     def folder(self) -> RunFolder:

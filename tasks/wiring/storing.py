@@ -83,6 +83,7 @@ def store_run(run: ActiveRun, handle: RunHandle, result: RunResult, number: int)
         **({"enforcement": _pairs(result.enforcement)} if result.enforcement else {}),
         **services.counts(),
         **chosen.conditions,
+        **({"check_marks": run.check_marks} if run.check_marks else {}),
         "tries": number,
         **({"resumed": resumed.checkpoint.resumed + 1} if resumed else {}),
         "host": run.context.settings.host_name,

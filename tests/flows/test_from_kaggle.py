@@ -93,6 +93,11 @@ def test_from_a_slug_to_a_graded_submission(
     assert "description.md, line 1: the texts are those of Kaggle" in capsys.readouterr().out
     assert main([*run, "--dry-run"]) == 0
     assert f"mlebench: {ID} has 1 place marked with CHECK, not decided yet" in capsys.readouterr().err
+    assert main([*run, "--run-group", "marked"]) == 0
+    note = f"1 competition had 1 CHECK mark when it was run: {ID}"
+    assert f"\n{note}\n" in capsys.readouterr().out
+    assert read_table(Store(str(store)), "runs", ["marked"])["check_marks"].tolist() == [1]
+    assert note in (store / "reports" / "marked" / "report.html").read_text()
     description = folder / "description.md"
     description.write_text(description.read_text().partition("\n")[2])
     assert main(check) == 0, capsys.readouterr()
@@ -100,6 +105,7 @@ def test_from_a_slug_to_a_graded_submission(
     shown = capsys.readouterr()
     assert ID in shown.out
     assert "not decided yet" not in shown.out + shown.err
+    assert "CHECK mark" not in shown.out
 
     downloads = len(planted.asked("storage"))
     (folder / "prepare.py").write_text((folder / "prepare.py").read_text() + "# edited\n")
@@ -119,7 +125,9 @@ def test_from_a_slug_to_a_graded_submission(
     (grade,) = read_table(Store(str(store)), "grades", ["first"]).to_dict("records")
     assert (grade["competition_id"], grade["outcome"]) == (ID, "valid")
     assert 0.0 <= grade["score"] <= 1.0
-    assert ID in (store / "reports" / "first" / "report.html").read_text()
+    page = (store / "reports" / "first" / "report.html").read_text()
+    assert ID in page
+    assert "CHECK mark" not in page
 
 
 def _next_steps(shown: str) -> list[list[str]]:
@@ -208,6 +216,40 @@ def test_what_cannot_be_used_is_refused_before_a_download(
     assert main(["new", "--from-kaggle", ID, "--into", str(tmp_path), "--store", str(tmp_path / "s"), "--yes"]) == 1
     assert message in capsys.readouterr().err
     assert not (tmp_path / ID).exists()
+
+
+UNREADABLE = f"{ID}: Kaggle's answer cannot be read ("
+
+
+@pytest.mark.parametrize("change", [{"deadline": "soon"}, {"deadline": 5}, {"teamCount": "many"}])
+def test_facts_that_cannot_be_read_are_one_line(
+    planted: KaggleServer, tmp_path: Path, capsys: pytest.CaptureFixture[str], change: dict[str, object]
+) -> None:
+    planted.about[ID] |= change
+    new = ["new", "--from-kaggle", ID, "--into", str(tmp_path), "--store", str(tmp_path / "s"), "--yes"]
+    assert main(new) == 1
+    shown = capsys.readouterr()
+    assert shown.err.startswith(f"mlebench: {UNREADABLE}")
+    assert shown.err.count("\n") == 1
+    assert not shown.out
+    (tmp_path / f"{ID}.zip").write_bytes(planted.archives[ID])
+    assert main([*new, "--raw-dir", str(tmp_path)]) == 0, "a download is enough"
+    assert f"pages and leaderboard are missing: {UNREADABLE}" in capsys.readouterr().out
+
+
+def test_further_answers_that_cannot_be_read_are_notes(
+    planted: KaggleServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    planted.pages[ID] = [5]  # type: ignore[list-item]
+    planted.teams[ID] = [{"teamId": 1, "teamName": "t", "score": "0.9", "submissionDate": "soon"}]
+    new = ["new", "--from-kaggle", ID, "--into", str(tmp_path), "--store", str(tmp_path / "s"), "--yes"]
+    assert main(new) == 0
+    shown = capsys.readouterr().out
+    assert f"note: no pages: {UNREADABLE}" in shown
+    assert f"note: no leaderboard: {UNREADABLE}" in shown
+    planted.files[ID] = [{"name": "train.csv", "totalBytes": "much"}]
+    assert main([*new[:4], str(tmp_path / "b"), *new[5:]]) == 1
+    assert UNREADABLE in capsys.readouterr().err
 
 
 def test_rules_that_are_not_accepted_are_named_with_the_plan(

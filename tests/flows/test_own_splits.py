@@ -157,6 +157,20 @@ def test_a_report_says_what_it_is_and_whether_it_was_changed(
     assert "version 1 has other competitions in some of these runs than in others" in told()
 
 
+def test_a_report_says_which_competitions_had_marks_when_they_were_run(group: Store) -> None:
+    def told(**marks: int) -> str:
+        for name, count in marks.items():
+            url = f"{group.run(GROUP, name, 0)}/run.json"
+            group.write_json(url, group.read_json(url) | {"check_marks": count})
+        write_tables(group, GROUP)
+        assert mlebench("report", GROUP, store=group) == 0
+        return group.local("reports", GROUP, "report.md").read_text()
+
+    assert "CHECK" not in told(), "records from before there was the field"
+    assert "1 competition had 2 CHECK marks when it was run: diabetes" in told(diabetes=2)
+    assert "2 competitions had CHECK marks when they were run: diabetes (2), digits (1)" in told(digits=1)
+
+
 def test_groups_are_compared_and_comparisons_planned_for_it(
     define: Define, group: Store, capsys: pytest.CaptureFixture[str]
 ) -> None:
