@@ -58,7 +58,7 @@ def fetch_about(competition_id: str, timeout: float = NETWORK_TIMEOUT) -> About:
         id=competition_id,
         title=_line(facts.title),
         ended=f"{deadline:%Y-%m}" if deadline and deadline <= now else None,
-        teams=facts.team_count or 0,
+        teams=facts.team_count,
         metric=_line(facts.evaluation_metric),
         reward=_line(facts.reward),
         category=_line(facts.category),
@@ -101,7 +101,9 @@ def _competition(competition_id: str, timeout: float) -> Any:
     request = ApiGetCompetitionRequest()
     request.competition_name = competition_id
     with connect(timeout) as client:
-        return client.competitions.competition_api_client.get_competition(request)
+        facts = client.competitions.competition_api_client.get_competition(request)
+    facts.team_count = int(facts.team_count or 0)  # the SDK takes any value for a number
+    return facts
 
 
 def _files(competition_id: str, timeout: float) -> tuple[list[tuple[str, int]], bool]:
@@ -109,16 +111,15 @@ def _files(competition_id: str, timeout: float) -> tuple[list[tuple[str, int]], 
     found: list[tuple[str, int]] = []
     token, seen = "", {""}
     while len(found) < _MOST_FILES:
-        answer = _asked(competition_id, timeout, _page, token)
-        found += [(str(each.name), int(each.total_bytes or 0)) for each in answer.files or []]
-        token = answer.next_page_token or ""
+        files, token = _asked(competition_id, timeout, _page, token)
+        found += files
         if token in seen:
             return found, True
         seen.add(token)
     return found, False
 
 
-def _page(competition_id: str, timeout: float, token: str) -> Any:
+def _page(competition_id: str, timeout: float, token: str) -> tuple[list[tuple[str, int]], str]:
     from kagglesdk.competitions.types.competition_api_service import ApiListDataFilesRequest
 
     from storage.sources.kaggle.client import connect
@@ -128,4 +129,6 @@ def _page(competition_id: str, timeout: float, token: str) -> Any:
     if token:
         request.page_token = token
     with connect(timeout) as client:
-        return client.competitions.competition_api_client.list_data_files(request)
+        answer = client.competitions.competition_api_client.list_data_files(request)
+    files = [(str(each.name), int(each.total_bytes or 0)) for each in answer.files or []]
+    return files, str(answer.next_page_token or "")

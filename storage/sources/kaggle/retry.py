@@ -17,8 +17,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
+from common.errors import one_line
 from common.patience import patience
-from storage.sources.kaggle.errors import Unreachable, describe, final_error
+from storage.sources.kaggle.credentials import redact
+from storage.sources.kaggle.errors import KaggleError, Unreachable, describe, final_error
 from storage.sources.source import Report
 
 Result = TypeVar("Result")
@@ -104,7 +106,7 @@ def retrying(
 ) -> Result:
     """Call `function`, retry it after transient errors, and return its result; each wait is reported.
 
-    Raises `KaggleError`.
+    Raises `KaggleError`, also if the answer cannot be read.
     """
     retries, errors = Retries(what, page, report, policy), network_errors()
     while True:
@@ -112,6 +114,11 @@ def retrying(
             return function()
         except errors as error:
             retries.failed(error)
+        except (ValueError, TypeError, LookupError, AttributeError) as error:  # the SDK, of a value of another form
+            reason = redact(f"{type(error).__name__}: {one_line(error)}")[:200]
+            raise KaggleError(
+                f"{what}: Kaggle's answer cannot be read ({reason}); try again later, or with another version of kaggle"
+            ) from error
 
 
 def retry_after(response: Any) -> float | None:
