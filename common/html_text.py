@@ -8,9 +8,23 @@ from html.parser import HTMLParser
 _TAG = re.compile(
     r"</?(?:p|div|br|h[1-6]|ul|ol|li|table|tr|td|a|b|strong|em|i|code|pre|span|img|sub|sup)\b[^<>]*>", re.I
 )
-_BLOCKS = {"p", "div", "section", "article", "ul", "ol", "table", "tr", "blockquote", "pre"}
-_AROUND = {"b": "**", "strong": "**", "em": "*", "i": "*", "code": "`", "sub": "_", "sup": "^"}
-_NO_TEXT = {"script", "style", "head"}
+_NO_TEXT = ("script", "style", "head")
+_AROUND = {"b": "**", "strong": "**", "em": "*", "i": "*", "code": "`"}
+_INLINE = {**_AROUND, "sub": "_", "sup": "^"}
+_BLOCKS = ("p", "div", "section", "article", "ul", "ol", "table", "blockquote")
+_HEADINGS = {f"h{level}": f"\n\n{'#' * level} " for level in range(1, 7)}
+_STARTS = {
+    **_INLINE,
+    **_HEADINGS,
+    **dict.fromkeys(_BLOCKS, "\n\n"),
+    "pre": "\n\n\n```\n",
+    "li": "\n- ",
+    "tr": "\n",
+    "td": " | ",
+    "th": " | ",
+    "br": "\n",
+}
+_ENDS = {**_AROUND, **dict.fromkeys((*_BLOCKS, *_HEADINGS), "\n\n"), "pre": "\n```\n\n\n"}
 
 
 def markdown_of(text: str) -> str:
@@ -48,37 +62,18 @@ class _Parser(HTMLParser):
         self.silent = self.exact = 0
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-        if tag in _NO_TEXT:
-            self.silent += 1
-        elif re.fullmatch("h[1-6]", tag):
-            self.parts.append(f"\n\n{'#' * int(tag[1])} ")
-        elif tag == "li":
-            self.parts.append("\n- ")
-        elif tag in ("td", "th"):
-            self.parts.append(" | ")
-        elif tag == "br":
-            self.parts.append("\n")
-        elif tag == "img":
+        self.silent += tag in _NO_TEXT
+        self.exact += tag == "pre"
+        if tag == "img":
             self.parts.append(dict(attributes).get("alt") or "")
-        elif tag in _BLOCKS:
-            self.parts.append("\n" if tag == "tr" else "\n\n")
-            self._fence(tag, 1)
-        elif tag in _AROUND and not self.exact:
-            self.parts.append(_AROUND[tag])
+        elif not (self.exact and tag in _INLINE):
+            self.parts.append(_STARTS.get(tag, ""))
 
     def handle_endtag(self, tag: str) -> None:
-        if tag in _NO_TEXT:
-            self.silent = max(0, self.silent - 1)
-        elif tag in _BLOCKS or re.fullmatch("h[1-6]", tag):
-            self._fence(tag, -1)
-            self.parts.append("" if tag == "tr" else "\n\n")
-        elif tag in _AROUND and not self.exact:
-            self.parts.append(_AROUND[tag] if tag not in ("sub", "sup") else "")
-
-    def _fence(self, tag: str, step: int) -> None:
-        if tag == "pre":
-            self.exact = max(0, self.exact + step)
-            self.parts.append("\n```\n")
+        if not (self.exact and tag in _INLINE):
+            self.parts.append(_ENDS.get(tag, ""))
+        self.silent = max(0, self.silent - (tag in _NO_TEXT))
+        self.exact = max(0, self.exact - (tag == "pre"))
 
     def handle_data(self, data: str) -> None:
         if not self.silent:
