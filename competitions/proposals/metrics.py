@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -11,60 +10,68 @@ from competitions.facts import Direction
 from competitions.proposals.findings import Finding
 
 Cells = Literal["numbers", "probabilities", "classes", "grades", "sets", "ranked lists", "texts", "masks", "none"]
-"""How grade.py reads what is submitted; "none": there is no function for this metric."""
+"""How grade.py reads what is submitted; "none": there is no function for this metric, or none of this form."""
 
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric. `of_several` is the function for several columns, "" if it is the mean over them."""
+    """A metric, and the function in a module of competitions.scoring.metrics that computes it.
+
+    Attributes:
+        of_several: the function for several columns; "" if the score is the mean over them.
+        arguments: further arguments of the function.
+        own: beginnings of words in `_CHANGES` that its definition has itself.
+    """
 
     name: str
     direction: Direction
-    cells: Cells
+    cells: Cells = "none"
     module: str = ""
     function: str = ""
     of_several: str = ""
     arguments: str = ""
+    own: tuple[str, ...] = ()
 
 
-_AUC = Metric("area under the ROC curve", "higher", "numbers", "ranking", "roc_auc", "mean_columnwise_roc_auc")
-_LOG_LOSS = Metric("log loss", "lower", "probabilities", "probability", "log_loss")
+_AUC = Metric(
+    "area under the ROC curve", "higher", "numbers", "ranking", "roc_auc", "mean_columnwise_roc_auc", own=("negati",)
+)
+_LOG_LOSS = Metric("log loss", "lower", "probabilities", "probability", "log_loss", own=("clip", "log", "negati"))
 _RMSE = Metric("root mean squared error", "lower", "numbers", "regression", "rmse", "mean_columnwise_rmse")
-_RMSLE = Metric("root mean squared logarithmic error", "lower", "numbers", "regression", "rmsle", arguments="low=0")
-_PEARSON = Metric("Pearson correlation", "higher", "numbers", "correlation", "pearson")
+_RMSLE = Metric(
+    "root mean squared logarithmic error", "lower", "numbers", "regression", "rmsle", arguments="low=0", own=("log",)
+)
 _ACCURACY = Metric("accuracy", "higher", "classes", "classification", "accuracy")
-_KAPPA = Metric("quadratic weighted kappa", "higher", "grades", "classification", "quadratic_weighted_kappa")
 _MACRO = Metric("macro F1", "higher", "classes", "classification", "f1_macro")
+_MEAN_F1 = Metric("mean F1", "higher", "sets", "classification", "f1_mean_sets")
 _LEVENSHTEIN = Metric("mean Levenshtein distance", "lower", "texts", "text", "levenshtein")
 _MAP_K = Metric("mean average precision at k", "higher", "ranked lists", "ranking", "mean_average_precision_at_k")
-
-_ANOTHER = Metric("another error", "lower", "none")
-_MEAN_F1 = Metric("mean F1", "higher", "sets", "classification", "f1_mean_sets")
-
-
-def _none(direction: Direction, name: str, pattern: str) -> Iterator[tuple[str, Metric]]:
-    """The row of a metric for which there is no function, or none of this form."""
-    yield pattern, Metric(name, direction, "none")
-
+_ANOTHER = Metric("another error", "lower")
 
 METRICS: tuple[tuple[str, Metric], ...] = (
-    (r"quadratic(?:ally)?[- ]weighted kappa", _KAPPA),
-    (r"mcrmse|mean column-?wise root mean squared error", _RMSE),
-    (r"rmsle|root mean squared? log(?:arithm(?:ic)?)? error", _RMSLE),
-    *_none("higher", "weighted ROC AUC", r"weighted (?:area|roc auc|auc)|auc[- ]weighted"),
-    *_none("higher", "partial area under the ROC curve", r"partial (?:area|auc|roc)|\bpauc\b"),
-    *_none(
-        "higher",
-        "area under the precision-recall curve",
-        r"(?:under (?:the )?)?precision[- ]recall|pr[- ]?auc|auc?prc?\b",
+    (
+        r"quadratic(?:ally)?[- ]weighted kappa",
+        Metric(
+            "quadratic weighted kappa", "higher", "grades", "classification", "quadratic_weighted_kappa", own=("weigh",)
+        ),
     ),
-    *_none("higher", "Gini coefficient", r"\bgini"),
+    (r"mcrmse|(?:mean column-?wise )?root[- ]mean[- ]squared?[- ]error|rmse", _RMSE),
+    (r"rmsle|root mean squared? log(?:arithm(?:ic)?)? error", _RMSLE),
+    (r"weighted (?:area|roc auc|auc)|auc[- ]weighted", Metric("weighted ROC AUC", "higher")),
+    (r"partial (?:area|auc|roc)|\bpauc\b", Metric("partial area under the ROC curve", "higher")),
+    (
+        r"(?:under (?:the )?)?precision[- ]recall|pr[- ]?auc|auc?prc?\b",
+        Metric("area under the precision-recall curve", "higher"),
+    ),
+    (r"\bgini", Metric("Gini coefficient", "higher")),
     (r"(?:\b|roc_?)auc\b|roc\b|area under (?:the )?(?:receiver|roc)|area ?under", _AUC),
     (
         r"kullback|kl[- ]divergence",
-        Metric("Kullback-Leibler divergence", "lower", "probabilities", "probability", "kl_divergence"),
+        Metric(
+            "Kullback-Leibler divergence", "lower", "probabilities", "probability", "kl_divergence", own=_LOG_LOSS.own
+        ),
     ),
-    *_none("lower", "weighted log loss", r"weighted (?:multi-?label )?log(?:arithmic)? ?loss"),
+    (r"weighted (?:multi-?label )?log(?:arithmic)? ?loss", Metric("weighted log loss", "lower")),
     (r"log[- ]?loss|logarithmic loss|cross[- ]entropy|multiclass ?loss", _LOG_LOSS),
     (
         r"lwlrap|label[- ]ranking average precision",
@@ -75,6 +82,7 @@ METRICS: tuple[tuple[str, Metric], ...] = (
             "ranking",
             "label_ranking_average_precision",
             "label_ranking_average_precision",
+            own=("weigh",),
         ),
     ),
     (
@@ -82,10 +90,13 @@ METRICS: tuple[tuple[str, Metric], ...] = (
         Metric("Matthews correlation coefficient", "higher", "classes", "classification", "matthews_corrcoef"),
     ),
     (r"spearman", Metric("Spearman correlation", "higher", "numbers", "correlation", "spearman")),
-    (r"pearson", _PEARSON),
-    *_none("higher", "Kendall tau", r"kendall"),
-    (r"probabilistic f", Metric("probabilistic F1", "higher", "numbers", "probability", "probabilistic_f1")),
-    *_none("higher", "F-beta", r"f_?0\.5|f_?2\b|f-?beta|fbeta"),
+    (r"pearson", Metric("Pearson correlation", "higher", "numbers", "correlation", "pearson")),
+    (r"kendall", Metric("Kendall tau", "higher")),
+    (
+        r"probabilistic f",
+        Metric("probabilistic F1", "higher", "numbers", "probability", "probabilistic_f1", own=_LOG_LOSS.own),
+    ),
+    (r"f_?0\.5|f_?2\b|f-?beta|fbeta", Metric("F-beta", "higher")),
     (
         r"macro[- ](?:averaged )?f|macrof|f1?(?:[- ]score)? (?:per|for each) (?:class|species|category)"
         r"|for (?:each|every) (?:class|species|category)\b[^.]{0,40}f1",
@@ -100,30 +111,29 @@ METRICS: tuple[tuple[str, Metric], ...] = (
     (r"mean f-?_?1?|f1|f[- ]score|f-?measure", _MEAN_F1),
     (r"jaccard|\|a ∩ b\|", Metric("mean word-level Jaccard score", "higher", "texts", "text", "word_jaccard")),
     (r"levenshtein|edit distance", _LEVENSHTEIN),
-    *_none("lower", "Hausdorff distance", r"hausdorff"),
+    (r"hausdorff", Metric("Hausdorff distance", "lower")),
     (r"\bdice\b", Metric("mean Dice coefficient", "higher", "masks", "rle_columns", "dices")),
     (r"map@ ?\{?\d+\}?|map at \d+|mean average precision (?:at|@) ?\d+\b|map@\{?k\}?", _MAP_K),
-    *_none("higher", "mean average precision", r"average precision|\bmap\b|\biou\b|intersection over union"),
-    *_none(
-        "lower",
-        "group mean log MAE",
+    (r"average precision|\bmap\b|\biou\b|intersection over union", Metric("mean average precision", "higher")),
+    (
         r"log mean absolute error|log(?:arithm)? of (?:the )?(?:mean absolute error|mae)",
+        Metric("group mean log MAE", "lower"),
     ),
-    *_none("higher", "modified Laplace log likelihood", r"laplace"),
-    *_none("lower", "distance of directions or places", r"angular|haversine"),
-    *_none("lower", "percentage error", r"percentage error|\bs?mape\b|\brmspe\b"),
-    *_none("lower", "scaled error", r"scaled error|w?rmsse|\bmase\b"),
-    *_none("lower", "quantile loss", r"quantile loss|pinball|ranked probability|\bcrps\b"),
-    *_none("lower", "Brier score", r"brier"),
-    *_none("higher", "coefficient of determination", r"\br\^?2\b|r[- ]squared|r²|coefficient of determination"),
-    *_none("higher", "concordance index", r"concordance|c-index"),
-    *_none("higher", "normalized discounted cumulative gain", r"ndcg|discounted cumulative"),
-    *_none("higher", "recall at k", r"recall ?@|recall at \d"),
-    *_none(
-        "higher", "balanced or top-k accuracy", r"balanced accuracy|top-?[2-9]\d* accuracy|average of (?:the )?recall"
+    (r"laplace", Metric("modified Laplace log likelihood", "higher")),
+    (r"angular|haversine", Metric("distance of directions or places", "lower")),
+    (r"percentage error|\bs?mape\b|\brmspe\b", Metric("percentage error", "lower")),
+    (r"scaled error|w?rmsse|\bmase\b", Metric("scaled error", "lower")),
+    (r"quantile loss|pinball|ranked probability|\bcrps\b", Metric("quantile loss", "lower")),
+    (r"brier", Metric("Brier score", "lower")),
+    (r"\br\^?2\b|r[- ]squared|r²|coefficient of determination", Metric("coefficient of determination", "higher")),
+    (r"concordance|c-index", Metric("concordance index", "higher")),
+    (r"ndcg|discounted cumulative", Metric("normalized discounted cumulative gain", "higher")),
+    (r"recall ?@|recall at \d", Metric("recall at k", "higher")),
+    (
+        r"balanced accuracy|top-?[2-9]\d* accuracy|average of (?:the )?recall",
+        Metric("balanced or top-k accuracy", "higher"),
     ),
     (r"mean absolute error|\bmae\b", Metric("mean absolute error", "lower", "numbers", "regression", "mae")),
-    (r"root[- ]mean[- ]squared?[- ]error|rmse", _RMSE),
     (r"accuracy|share of [^.]{0,60}(?:right|correct|equals)|percentage of correct|categorization", _ACCURACY),
     (r"\berror\b|share of [^.]{0,60}(?:differs|wrong)", _ANOTHER),
 )
@@ -139,24 +149,24 @@ _NEAREST = {
     "item lists": _MAP_K,
     "text": _LEVENSHTEIN,
 }
-_CHANGED = re.compile(
-    r"weigh|\blog(?!istic|[- ]?loss)|normali[sz]|balanc|averag|macro|micro|group|similarity|minus|negati|ignor"
-    r"|\bonly\b|exclu|skip|clip|capp|round|transform|exponent|separate|worst|sensitiv|surface|hierarch|within|above"
-    r"|below|lower means|power mean|\bnot (?:be )?(?:scored|graded|counted|evaluated|by)|\bper (?!row|line|id)"
-    r"|(?:for|of|in|within) (?:each|every) (?!id|row|line)",
-    re.IGNORECASE,
-)
-"""Words near a metric's name that may change it, so that the function is the nearest, perhaps not the same."""
+_CHANGES = {
+    "weights": r"weigh|balanc|sensitiv",
+    "scale": r"\blog(?!istic|[- ]?loss)|normali[sz]|transform|exponent|round|clip|capp|minus|negati|similarity"
+    r"|lower means|power mean",
+    "part": r"ignor|\bonly\b|exclu|skip|surface|within|above|below"
+    r"|\bnot (?:be )?(?:scored|graded|counted|evaluated|by)",
+    "groups": r"macro|micro|group|worst|hierarch",
+    "means": r"averag|separate|\bper (?!row|line|id)|(?:for|of|in|within) (?:each|every) (?!id|row|line)",
+}
+"""Words near a metric's name that may change it, by what they change: the weights of rows, the scale of values or of
+the score, the part of the rows that counts, their groups, and what means are taken of."""
+_CHANGED = re.compile("|".join(f"(?P<{what}>{words})" for what, words in _CHANGES.items()), re.IGNORECASE)
 _ABOUT_SCORES = re.compile(
     r"\x00|scor|evaluat|metric|comput|calculat|compar|averag|ignor|grade|group|lower means", re.IGNORECASE
 )
+"""Sentences in which these words count; \x00 stands for the metric's name."""
 _FORMAT = re.compile(r"\bfiles?\b|header|format\b|(?:must|should|have to|need to|are asked to) predict", re.IGNORECASE)
-"""Sentences about the form of submissions."""
-_OVER = ("averag", "each ", "every ", "per ", "separate")  # what means of columns, and of texts of rows, are said to be
-_OWN = {"ranking": ("negati",), "probability": ("clip", "log", "negati")}
-"""Words that definitions of the metrics of a module contain themselves."""
-
-
+"""Sentences about the form of submissions, in which they do not."""
 _FITTING: dict[Cells, tuple[str, ...]] = {
     "sets": ("item lists",),
     "masks": ("masks",),
@@ -166,8 +176,6 @@ _FITTING: dict[Cells, tuple[str, ...]] = {
 }
 """The kinds of targets that fit a metric of these cells; others fit it only if somebody says so."""
 DEPEND_ON_KIND = _FITTING.keys()
-
-
 _OF_COLUMNS = re.compile(
     r"column-?wise|mcrm|(?:each|every|over|of)(?: \w+)? (?:columns?|targets?|class(?:es)?|labels?)\b"
     r"|each of the (?:\w+ ){1,3}categories",
@@ -185,7 +193,7 @@ def metric_of(kind: str, name: str, text: str) -> Finding[Metric]:
     """
     named = _named(name) or _named(text)
     if not named:
-        nearest = _NEAREST.get(kind, Metric("unknown", "higher", "none"))
+        nearest = _NEAREST.get(kind, Metric("unknown", "higher"))
         return Finding(nearest, f"the evaluation page names no known metric; {nearest.name} is usual for {kind}", False)
     metric, words = named[0]
     metric = _for_kind(metric, kind)
@@ -214,8 +222,6 @@ def metric_of(kind: str, name: str, text: str) -> Finding[Metric]:
 
 def _changed(text: str, metric: Metric, kind: str) -> str:
     """A word that may change the metric, near its name or in a sentence about scores; "" if there is none."""
-    own = ("weigh",) if "weighted" in metric.name else _OWN.get(metric.module, ())
-    own = ("log",) if metric is _RMSLE else own
     by_row = metric.cells in ("texts", "masks", "ranked lists", "sets")
     several = kind.startswith("several") or kind == "class probabilities"
     rest = _blanked(text, metric)
@@ -224,8 +230,7 @@ def _changed(text: str, metric: Metric, kind: str) -> str:
             continue
         over = by_row or (several and _OF_COLUMNS.search(sentence))
         for found in _CHANGED.finditer(sentence):
-            word = found[0].lower()
-            if not word.startswith(own) and not (over and word.endswith(_OVER)):
+            if not found[0].lower().startswith(metric.own) and not (over and found.lastgroup == "means"):
                 return found[0]
     arithmetic = re.search(r"(?<![a-z\x00])[-−*/+] ?\(? ?\x00|\x00\)? ?[-−*/+] ?[\d(]|\x00/", rest, re.IGNORECASE)
     return arithmetic[0].replace("\x00", metric.name) if arithmetic else ""
@@ -254,5 +259,5 @@ def _for_kind(metric: Metric, kind: str) -> Metric:
     if metric.cells == "sets" and kind == "classes":
         return _ACCURACY if "micro" in metric.name else _MACRO
     if metric.cells == "sets" and kind == "binary":
-        return Metric("F1 of the positive class", "higher", "none")
+        return Metric("F1 of the positive class", "higher")
     return metric
