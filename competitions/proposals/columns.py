@@ -9,11 +9,9 @@ from pathlib import PurePosixPath
 from typing import Literal
 
 from competitions.proposals.findings import Finding
-from competitions.proposals.layout import Layout, Table
+from competitions.proposals.layout import Layout, Table, part_of
 
 _SAMPLE = re.compile(r"sample.*sub|submission|^random_?pred", re.IGNORECASE)
-_TEST = re.compile(r"(^|[^a-z])test|[a-z]test\d*\.", re.IGNORECASE)
-_TRAIN = re.compile(r"train|label", re.IGNORECASE)
 _MIN_ROWS = 10
 _SEPARATORS = (",", ";", "|", " ")
 
@@ -33,8 +31,11 @@ class Labels:
     form: Form
     source: tuple[str, ...]
     separator: str = ""
-    of_folders: bool = False
-    """Whether the table is made of the names of files in folders, which are the classes."""
+
+    @property
+    def of_folders(self) -> bool:
+        """Whether the table is made of the names of files in folders, which are the classes."""
+        return self.table.form == "folders"
 
 
 @dataclass(frozen=True)
@@ -65,12 +66,12 @@ def find_columns(layout: Layout) -> Columns:
 
 def _without_sample(layout: Layout, sample: Finding[Table | None]) -> Columns:
     """Targets are then the columns that the test data lack."""
-    trains = [table for table in layout.tables if _TRAIN.search(table.base) and not _TEST.search(table.base)]
+    trains = [table for table in layout.tables if table.part == "train"]
     for train in trains:
         for test in layout.tables:
             missing = [name for name in train.columns if name not in test.columns]
             known = [name for name in train.columns if name in test.columns and not test.rows[name].duplicated().any()]
-            if test is not train and _TEST.search(test.base) and len(missing) == 1 and known:
+            if test.part == "test" and len(missing) == 1 and known:
                 ids: Finding[tuple[str, ...]] = Finding((known[0],), sample.reason, False)
                 labels = Labels(train, known[0], "columns", (missing[0],))
                 reason = f"{missing[0]} is the only column that {test.name} lacks"
@@ -101,34 +102,31 @@ def _ids(sample: Table) -> Finding[tuple[str, ...]]:
 
 
 def _test(tables: list[Table], ids: tuple[str, ...]) -> Table | None:
-    found = [table for table in tables if _is_test(table) and like(table, ids[0])]
+    """The table with the features of test rows, which is not one of their labels."""
+    found = [table for table in tables if table.part == "test" and "label" not in table.base and like(table, ids[0])]
     return min(found, key=lambda table: (table.path.count("/"), len(table.base), table.name), default=None)
 
 
 def _labels(
     layout: Layout, tables: list[Table], test: Table | None, ids: tuple[str, ...], targets: tuple[str, ...]
 ) -> Finding[Labels | None]:
-    candidates = [table for table in tables if table is not test and len(table.rows) and not _is_test(table)]
-    candidates.sort(key=lambda table: (not _TRAIN.search(table.path), -len(table.columns), len(table.name)))
-    folders = _folders(layout, ids, targets)
-    if folders:
-        candidates.append(folders)
-    finders = (_same_columns, _class_columns, _renamed)
-    for find in finders:
-        for table in candidates:
+    candidates = [table for table in tables if table is not test and len(table.rows) and table.part != "test"]
+    candidates.sort(key=lambda table: (table.part != "train", -len(table.columns), len(table.name)))
+    candidates += _folders(layout, ids, targets)
+    for find in (_same_columns, _class_columns, _renamed):
+        for number, table in enumerate(candidates, 1):
             found = find(table, test, ids, targets)
-            if found is None or found.value is None:
+            if found is None:
                 continue
-            value = replace(found.value, of_folders=table is folders)
             if table.count < _MIN_ROWS:
-                return Finding(
-                    value, f"{table.name} has {table.count} rows only: is it the table of the labels?", False
-                )
-            for other in candidates[candidates.index(table) + 1 :]:
+                doubt = f"{table.name} has {table.count} rows only: is it the table of the labels?"
+                return replace(found, reason=doubt, sure=False)
+            for other in candidates[number:]:
                 alike = find(other, test, ids, targets)
                 if alike is not None and alike.sure and _beside(other, table) and not other.rows.equals(table.rows):
-                    return Finding(value, f"{other.name} could be the table of the labels as well", False)
-            return Finding(value, found.reason, found.sure)
+                    doubt = f"{other.name} could be the table of the labels as well"
+                    return replace(found, reason=doubt, sure=False)
+            return found
     wanted = ", ".join([*ids, *targets][:5])
     reason = f"no table has the answers in columns {wanted}{layout.unread}: read or make the table of the labels"
     return Finding(None, reason, False)
@@ -136,23 +134,19 @@ def _labels(
 
 def _beside(other: Table, table: Table) -> bool:
     """Whether a table is in the same folder as another, and is as much one of training rows by its name."""
-    named = bool(_TRAIN.search(other.base)) >= bool(_TRAIN.search(table.base)) and "test" not in other.base
+    named = (other.part == "train") >= (table.part == "train")
     return named and PurePosixPath(other.path).parent == PurePosixPath(table.path).parent
 
 
-def _is_test(table: Table) -> bool:
-    return bool(_TEST.search(table.path)) and not _TRAIN.search(table.path)
-
-
-def _folders(layout: Layout, ids: tuple[str, ...], targets: tuple[str, ...]) -> Table | None:
+def _folders(layout: Layout, ids: tuple[str, ...], targets: tuple[str, ...]) -> list[Table]:
     """A table of the files in folders named after classes, such as `train/cat/1.jpg`, if there are such."""
     import pandas as pd
 
     if len(targets) != 1:
-        return None
+        return []
     for archive, names in layout.files.items():
         paths = [
-            path for name in names if _TRAIN.search((path := PurePosixPath(name)).parts[0]) and len(path.parts) > 2
+            path for name in names if part_of((path := PurePosixPath(name)).parts[0]) == "train" and len(path.parts) > 2
         ]
         by_top = Counter((path.parent.parent, path.suffix) for path in paths)
         (top, suffix), count = max(by_top.items(), key=lambda item: item[1], default=((None, ""), 0))
@@ -160,8 +154,8 @@ def _folders(layout: Layout, ids: tuple[str, ...], targets: tuple[str, ...]) -> 
         unlike = len({file for file, _ in rows}) > 0.9 * count  # else they are parts of what the folder is named after
         if unlike and 2 <= len({label for _, label in rows}) <= count / 2:
             table = pd.DataFrame(rows, columns=[ids[0], targets[0]])
-            return Table(f"{top}/*/*{suffix}", archive, table, count, "folders")
-    return None
+            return [Table(f"{top}/*/*{suffix}", archive, table, count, "folders")]
+    return []
 
 
 def _same_columns(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from competitions.preparing.download import Download
 
 _READERS = {".csv": "", ".tsv": ', sep="\\t"', ".json": "", ".jsonl": ""}
+_TRAIN, _TEST = re.compile("train", re.IGNORECASE), re.compile(r"(?:^|[^a-z])test|[a-z]test\d*\.", re.IGNORECASE)
 _MOST_BYTES = 1 << 28  # read of a table; a JSON file is read as a whole or not at all
 _MOST_ROWS = 1_000_000  # read of a table; the number of further rows is estimated
 _FEW = 3  # columns that are named one by one
@@ -53,6 +55,11 @@ class Table:
     def path(self) -> str:
         """Its name with folders and archive."""
         return f"{self.archive}/{self.name}"
+
+    @property
+    def part(self) -> str:
+        """Whose rows it has by its name, see `part_of`."""
+        return part_of(self.path)
 
     @property
     def label(self) -> str:
@@ -117,6 +124,17 @@ class Layout:
             if "/" not in name and PurePosixPath(name).suffix.lower() in (".csv", ".tsv")
         ]
         return f"; {', '.join(names[:4])} could not be read: is it UTF-8?" if names else ""
+
+
+def part_of(path: str) -> Literal["train", "test", ""]:
+    """Whose rows a table or file belongs to by its name, with folders and archive; "" if that does not say.
+
+    >>> [part_of(path) for path in ("train.csv", "test_labels.csv", "labels.csv", "contest/1.jpg", "train/a_test.csv")]
+    ['train', 'test', 'train', '', 'train']
+    """
+    if _TRAIN.search(path):
+        return "train"
+    return "test" if _TEST.search(path) else "train" if "label" in path.lower() else ""
 
 
 def source(archive: str) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from common.units import counted
 from competitions.proposals.findings import Finding
+from competitions.proposals.layout import part_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -54,7 +55,9 @@ def file_sets(layout: Layout, columns: Columns) -> Finding[list[FileSet]]:
     for archive, names in layout.files.items():
         sets = _sets(archive, names, labels)
         found += sets
-        rest += sum(not any(_belongs(name, each) for each in sets) and not _is_test(name, archive) for name in names)
+        rest += sum(
+            not any(_belongs(name, each) for each in sets) and part_of(f"{archive}/{name}") != "test" for name in names
+        )
     found, doubt = _without_answers(found, layout, columns)
     if missing := [each for each in found if each.missing]:
         doubt = f"{missing[0].missing} of the first rows have no file {missing[0].pattern}"
@@ -117,10 +120,6 @@ def _matches(each: FileSet, names: list[str], part: str) -> Iterator[re.Match[st
     return filter(None, map(expression.fullmatch, names))
 
 
-def _is_test(name: str, archive: str) -> bool:
-    return "test" in f"{archive}/{name}".lower()
-
-
 def _belongs(name: str, each: FileSet) -> bool:
     before, _, after = each.pattern.replace("**/", "").partition("{")
     return name.startswith(before) and (each.folder or name.endswith(after.partition("}")[2]))
@@ -166,12 +165,4 @@ def _sets(archive: str, names: list[str], labels: Labels) -> list[FileSet]:
 
 def _same(pattern: str, other: str) -> bool:
     """Whether both name the same files, as `a/{}` does with a column of names and `a/{}.jpg` with one of stems."""
-    return (
-        pattern.partition("{}")[0] == other.partition("{}")[0]
-        and pattern != other
-        and pattern
-        in (
-            other.partition(".")[0],
-            f"{other}/",
-        )
-    ) or pattern == other
+    return pattern in (other, other.partition(".")[0], f"{other}/")

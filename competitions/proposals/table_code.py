@@ -61,8 +61,7 @@ def table_lines(columns: Columns, labels: Labels, twin: Table | None, more: bool
 def extra_lines(table: Table, columns: Columns, labels: Labels, split: Split) -> list[str]:
     """Lines for a further table: the rows of both parts, or of the training part if Kaggle has it of that alone."""
     used = {each.name for each in (columns.sample.value, columns.test, labels.table) if each is not None}
-    base = table.base
-    if table.name in used or any(word in base for word in ("sample", "submission", "test", "solution")):
+    if table.name in used or table.part == "test" or any(w in table.base for w in ("sample", "submission", "solution")):
         return []
     if table.rows.equals(labels.table.rows):  # the same table in an archive
         return []
