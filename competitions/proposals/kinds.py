@@ -54,7 +54,7 @@ def kind_of(labels: Labels | None, targets: Sequence[str]) -> Finding[Kind]:
 
 
 def _several(cells: pd.DataFrame) -> Finding[Kind]:
-    if any(kind not in "iufb" for kind in (dtype.kind for dtype in cells.dtypes)):
+    if any(dtype.kind not in "iufb" for dtype in cells.dtypes):
         return Finding("text", "several columns, of which some are text", False)
     if cells.isin([0, 1]).all(axis=None):
         if (cells.sum(axis=1) == 1).all():

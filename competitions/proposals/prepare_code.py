@@ -17,21 +17,13 @@ from competitions.proposals.table_code import SAMPLE, extra_lines, table_lines, 
 ANSWERS = "private/test.csv"
 MANY_TARGETS = 10  # columns up to which competition.yaml names them
 MANY = 3  # columns up to which they are listed in the code
-_HEADER = """from competitions.editions import Edition
-from competitions.preparing.declaration import Params, Preparation
-from competitions.preparing.download import Download
-from competitions.preparing.holdout import {functions}
-
-
-def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
-"""
 
 
 def prepare_code(proposal: Proposal, layout: Layout) -> str:
     """The text of prepare.py."""
     columns, labels = proposal.columns, proposal.columns.labels.value
     if labels is None:
-        return _without_labels(proposal)
+        return _file(_without_labels(proposal))
     twin = training_rows(layout, columns, labels)
     others = [table for table in layout.tables if table is not twin]
     extra = [line for table in others for line in extra_lines(table, columns, labels, proposal.split.value)]
@@ -42,39 +34,45 @@ def prepare_code(proposal: Proposal, layout: Layout) -> str:
         *table_lines(columns, labels, twin, bool(extra or proposal.files.value)),
         *extra,
         *(line for each in proposal.files.value for line in _copies(each, labels)),
-        *_folders(labels),
-        *_others(layout, proposal),
-        "return out",
+        *(_folders(labels) if labels.of_folders else []),
     ]
-    body = "".join(f"    {line}\n" for line in lines)
+    if not proposal.files.sure:  # files that belong to no row
+        lines.append(mark(f"{proposal.files.reason}; see that agents get the files they need").strip())
+    return _file(lines)
+
+
+def _file(lines: list[str]) -> str:
+    """prepare.py with these lines of its function, and the imports that they need."""
+    body = "".join(f"    {line}\n" for line in [*lines, "return out"])
     functions = [name for name in ("hold_out", "hold_out_by", "hold_out_last", "one_hot") if f"{name}(" in body]
-    header = _HEADER.format(functions=", ".join(functions))
-    if not functions:
-        header = header.replace("from competitions.preparing.holdout import \n", "")
-    if "labelled_images(" in body:
-        first = "from competitions.preparing.declaration"
-        header = header.replace(first, f"from competitions.preparing.coco import labelled_images\n{first}")
-    return ("import pandas as pd\n\n" if "pd." in body else "") + header + body
+    imports = [
+        *(["import pandas as pd", ""] if "pd." in body else []),
+        "from competitions.editions import Edition",
+        *(["from competitions.preparing.coco import labelled_images"] if "labelled_images(" in body else []),
+        "from competitions.preparing.declaration import Params, Preparation",
+        "from competitions.preparing.download import Download",
+        f"from competitions.preparing.holdout import {', '.join(functions)}",
+    ]
+    definition = "def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:"
+    return "\n".join([*imports, "", "", definition, body])
 
 
-def _without_labels(proposal: Proposal) -> str:
+def _without_labels(proposal: Proposal) -> list[str]:
     reason = proposal.columns.labels.reason
     ids, targets = list(proposal.columns.ids.value) or ["id"], list(proposal.columns.targets) or ["target"]
-    body = (
-        f'    table = raw.read_csv("train.csv"){mark(reason)}\n'
-        "    train, test = hold_out(table, 0.1)\n"
-        f"    answers = test[{quoted([*ids, *targets[:MANY]])}]\n"
-        "    out = Preparation()\n"
-        '    out.public.table("train.csv", train)\n'
-        f'    out.public.table("test.csv", test.drop(columns={quoted(targets[:MANY])}))\n'
-        '    out.private.table("test.csv", answers)\n'
-        "    sample = answers.copy()\n"
-        f"    sample[{quoted(targets[:MANY])}] = 0\n"
-        f'    out.public.table("{SAMPLE}", sample)\n'
-        "    # CHECK: copy the files of train and test, as out.public.copies(raw.each(...))\n"
-        "    return out\n"
-    )
-    return _HEADER.format(functions="hold_out") + body
+    return [
+        f'table = raw.read_csv("train.csv"){mark(reason)}',
+        "train, test = hold_out(table, 0.1)",
+        f"answers = test[{quoted([*ids, *targets[:MANY]])}]",
+        "out = Preparation()",
+        'out.public.table("train.csv", train)',
+        f'out.public.table("test.csv", test.drop(columns={quoted(targets[:MANY])}))',
+        'out.private.table("test.csv", answers)',
+        "sample = answers.copy()",
+        f"sample[{quoted(targets[:MANY])}] = 0",
+        f'out.public.table("{SAMPLE}", sample)',
+        "# CHECK: copy the files of train and test, as out.public.copies(raw.each(...))",
+    ]
 
 
 def _split(labels: Labels, split: Finding[Split], found: Finding[Labels | None]) -> list[str]:
@@ -193,7 +191,7 @@ def _scattered(each: FileSet, prefix: str, labels: Labels) -> list[str]:
     once = ".drop_duplicates()" if labels.table.rows[each.column].duplicated().any() else ""
     top, end = each.pattern.partition("/**/")[::2]
     key = 'path.rpartition("/")[2]' + ("" if end == "{}" else f".removesuffix({quoted(end.removeprefix('{}'))})")
-    to = f"{top.replace('train', 'test') if 'train' in top else 'test'}/{end}"
+    to = f"{_of_test(top)}/{end}"
     there = f", to={quoted(prefix + '{}')}" if prefix else ""
     lines = [
         f"paths = {{{key}: path for path in {raw}.names({quoted(top)})}}",
@@ -210,20 +208,16 @@ def _scattered(each: FileSet, prefix: str, labels: Labels) -> list[str]:
 
 def _folders(labels: Labels) -> list[str]:
     """Lines for files in folders named after classes."""
-    if not labels.of_folders:
-        return []
     raw, pattern = source(labels.table.archive), labels.table.name
     top = in_pattern(pattern.partition("/*")[0])
     file, label = (f"[{quoted(name)}]" for name in (labels.ids, labels.source[0]))
-    to = f"{top.replace('train', 'test') if 'train' in top else 'test'}/{{1}}"
+    to = f"{_of_test(top)}/{{1}}"
     return [
         f"out.public.copies({raw}.each({quoted(top + '/{}/{}')}, train{label}, train{file}))",
         f"out.public.copies({raw}.each({quoted(top + '/{}/{}')}, test{label}, test{file}, to={quoted(to)}))",
     ]
 
 
-def _others(layout: Layout, proposal: Proposal) -> list[str]:
-    """Lines for files that belong to no row."""
-    if not proposal.files.sure:
-        return [mark(f"{proposal.files.reason}; see that agents get the files they need").strip()]
-    return []
+def _of_test(folder: str) -> str:
+    """The folder for files of test rows, beside one with files of training rows."""
+    return folder.replace("train", "test") if "train" in folder else "test"

@@ -103,14 +103,10 @@ def _by_time(train: pd.DataFrame, test: pd.DataFrame, own: set[str], share: floa
             held_out = hold_out_last(train, name, share)[1]
         except ValueError as error:
             return Finding(found, str(error), False)
-        if not _is_near(len(held_out), share * len(train)):
+        if not share / 1.5 <= len(held_out) / len(train) <= share * 1.5:
             return Finding(found, f"the rows with the last {name} are {len(held_out)} of {len(train)}", False)
         return Finding(found, f"on Kaggle, all test rows are later by {name}", True)
     return None
-
-
-def _is_near(count: int, wanted: float) -> bool:
-    return wanted / 1.5 <= count <= wanted * 1.5
 
 
 def _is_placeholder(test: int, train: int) -> bool:
