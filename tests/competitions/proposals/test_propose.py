@@ -163,6 +163,15 @@ def test_the_test_set_is_a_tenth_or_kaggles_share_if_that_is_smaller(tmp_path: P
     assert shares == {3: 0.1, 150: 0.03, 2000: 0.1}, "three rows are a placeholder of hidden ones"
 
 
+def test_labels_of_test_rows_are_neither_features_nor_given_to_agents(tmp_path: Path) -> None:
+    train = rows(60, y=[0, 1] * 30)
+    found, layout = proposed(tmp_path, train=train, test_labels=train.head(9), sample_submission=train.head(9))
+    assert found.columns.test is None
+    assert found.columns.labels.value is not None
+    assert found.columns.labels.value.table.name == "train.csv"
+    assert "test_labels" not in prepare_code(found, layout)
+
+
 def test_rows_that_equal_others_are_named(tmp_path: Path) -> None:
     train = rows(
         40, text=["a question that was asked by two people, word for word"] * 2 + [str(n) * 60 for n in range(38)]
