@@ -94,6 +94,16 @@ class Competition(BaseModel):
             raise UserError(f"{self.id} has no obfuscated description: write {path}")
         return text_of(read_text(path), edition)
 
+    @property
+    def archive_md5(self) -> str | None:
+        """MD5 of the published download, if competition.yaml has it."""
+        return self.facts.checksums.download
+
+    @property
+    def archive_bytes(self) -> int | None:
+        """Approximate size of the download, if competition.yaml has it."""
+        return self.facts.size_bytes
+
     def params(self, overrides: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """The parameters of `prepare`, with `overrides` applied. Raises `UserError` for an unknown name."""
         unknown = sorted(set(overrides or {}) - set(self.facts.params))

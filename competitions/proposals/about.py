@@ -33,6 +33,10 @@ class About:
         return next((text for start in names for name, text in self.pages if name.lower().startswith(start)), "")
 
     @property
-    def size(self) -> int:
-        """Bytes of all files."""
+    def archive_md5(self) -> None:
+        """Kaggle does not say."""
+
+    @property
+    def archive_bytes(self) -> int:
+        """Bytes of all files of the download."""
         return sum(size for _, size in self.files)

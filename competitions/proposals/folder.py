@@ -127,20 +127,16 @@ def write_folder(folder: Path, about: About, proposal: Proposal, layout: Layout,
 
 def _public_names(folder: Path, raw: Download) -> tuple[list[str], str, str | None]:
     """The top-level names of the files that prepare.py makes public, first rows of its sample, and what is wrong."""
-    otherwise = ["train.csv", SAMPLE]
     try:
         prepared = Competition.load(folder).declare(raw)
         sample = prepared.public.operations[SAMPLE]
         first = next(iter(sample.pieces()), b"") if isinstance(sample, Content) else b""
         example = "\n".join(first.decode().splitlines()[: _EXAMPLES + 1])
-    except BadCompetition as error:
-        return otherwise, "", one_line(error).replace(f"{folder}/", "")
     except Exception as error:  # the code is a proposal
-        return (
-            otherwise,
-            "",
-            f"prepare.py does not run on the download yet: {type(error).__name__}: {one_line(error)[:200]}",
-        )
+        problem = f"prepare.py does not run on the download yet: {type(error).__name__}: {one_line(error)[:200]}"
+        if isinstance(error, BadCompetition):
+            problem = one_line(error).replace(f"{folder}/", "")
+        return ["train.csv", SAMPLE], "", problem
     return sorted({path.partition("/")[0] + "/" * ("/" in path) for path in prepared.public.operations}), example, None
 
 
@@ -155,7 +151,7 @@ def _facts(about: About, proposal: Proposal, layout: Layout) -> str:
         category=category,
         category_mark="" if sure else mark(f"choose one of {choices}"),
         ended=f"ended: {about.ended}\n" if about.ended else "",
-        size=f"size_bytes: {about.size}\n" if about.size else "",
+        size=f"size_bytes: {about.archive_bytes}\n" if about.archive_bytes else "",
         metric=quoted(metric.name),
         direction=direction,
         direction_mark=wrong,

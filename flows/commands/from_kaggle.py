@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
@@ -18,27 +17,16 @@ from common.settings import get_settings
 from common.units import counted, data_size
 
 if TYPE_CHECKING:
-    from competitions.competition import Competition
-    from competitions.preparing.download import Download
     from competitions.proposals.about import About
-    from competitions.proposals.propose import Proposal
     from storage.store import Store
 
 _SHOWN_FILES = 8
 
 
-@dataclass(frozen=True)
-class Proposed:
-    """What was proposed; `problem` says what is wrong with the folder."""
-
-    proposal: Proposal
-    problem: str | None
-    found: tuple[str, ...]
-    """What the download consists of, and what is proposed, in words."""
-
-
-def convert(slug: str, folder: Path, raw_dir: Path | None, store: Store, yes: bool) -> Proposed | None:
-    """Write `folder` for Kaggle's competition `slug`; None if the person does not want the download.
+def convert(
+    slug: str, folder: Path, raw_dir: Path | None, store: Store, yes: bool
+) -> tuple[list[str], str | None] | None:
+    """Write `folder` for Kaggle's competition `slug`, and print what is proposed and why.
 
     Args:
         slug: Kaggle's name of the competition.
@@ -46,6 +34,10 @@ def convert(slug: str, folder: Path, raw_dir: Path | None, store: Store, yes: bo
         raw_dir: a directory with the download, which is then not downloaded.
         store: where downloads are kept.
         yes: download without asking.
+
+    Returns:
+        What the download consists of and what is proposed, in words, and what is wrong with the folder, if anything;
+        None if the person does not want the download.
 
     Raises:
         UserError: there is no such competition, it cannot be used, or its download cannot be read.
@@ -62,7 +54,7 @@ def convert(slug: str, folder: Path, raw_dir: Path | None, store: Store, yes: bo
     path = path or _download(about, store, yes)
     if path is None:
         return None
-    raw: Download = Download.open(path)
+    raw = Download.open(path)
     layout = read_layout(raw)
     proposal = propose(layout, about)
     try:
@@ -71,12 +63,14 @@ def convert(slug: str, folder: Path, raw_dir: Path | None, store: Store, yes: bo
         raise UserError(
             f"{folder} cannot be created: {error.strerror}; choose another directory with --into"
         ) from error
-    words = [f"{table.path}: {', '.join(table.columns)}" for table in layout.tables]
-    words += [f"{what}: {value} ({reason})" for what, value, _, reason in proposal.lines()]
-    return Proposed(proposal, problem, tuple(words))
+    found = [f"{table.path}: {', '.join(table.columns)}" for table in layout.tables]
+    for what, value, sure, reason in proposal.lines():
+        click.echo(clean(f"  {what}: {value}  ({'' if sure else 'not sure: '}{reason})"))
+        found.append(f"{what}: {value} ({reason})")
+    return found, problem
 
 
-def fill_marks(folder: Path, found: tuple[str, ...], model_name: str) -> list[str]:
+def fill_marks(folder: Path, found: list[str], model_name: str) -> list[str]:
     """Have a language model decide what is marked in a folder, and rewrite the description; nothing of it is run.
 
     Returns:
@@ -139,21 +133,23 @@ def _lines(about: About) -> list[str]:
     if about.scores:
         lines.append(f"  leaderboard: best {about.scores[0]:g}, median {about.scores[len(about.scores) // 2]:g}")
     if about.files:
-        lines.append(f"  download: {counted(len(about.files), 'file')}, {data_size(about.size)}")
+        lines.append(f"  download: {counted(len(about.files), 'file')}, {data_size(about.archive_bytes)}")
         groups = _groups(about.files)
         lines += [f"    {data_size(size):>10}  {name}" for name, size in groups[:_SHOWN_FILES]]
-        if len(groups) - _SHOWN_FILES > 0:
+        if len(groups) > _SHOWN_FILES:
             lines.append(f"    and {counted(len(groups) - _SHOWN_FILES, 'smaller one')}")
-    return [clean(line) for line in lines] + [clean(f"  note: {note}") for note in about.notes]
+    lines += [f"  note: {note}" for note in about.notes]
+    return [clean(line) for line in lines]
 
 
 def _at_hand(slug: str, raw_dir: Path) -> str:
     """The path of the download in a directory of downloads. Raises `UserError` before Kaggle is asked."""
+    from competitions.proposals.about import About
     from storage.sources.local import Local
 
     if not raw_dir.expanduser().is_dir():
         raise UsageError(f"--raw-dir {raw_dir} is not a directory")
-    return str(Local(raw_dir).fetch(_stub(slug), raw_dir))
+    return str(Local(raw_dir).fetch(About(slug), raw_dir))
 
 
 def _groups(files: Iterable[tuple[str, int]]) -> list[tuple[str, int]]:
@@ -175,33 +171,15 @@ def _download(about: About, store: Store, yes: bool) -> str | None:
     from storage.sources.acquire import acquire, has_archive, recorded
     from storage.sources.kaggle import Kaggle
 
-    competition = _stub(about.id)
     source = Kaggle()
-    record = recorded(store, competition, source)
-    if record is None or not has_archive(store, competition, record):
+    record = recorded(store, about, source)
+    if record is None or not has_archive(store, about, record):
         if not yes and not sys.stdin.isatty():
-            raise UsageError(f"give --yes to download {data_size(about.size)} without being asked, or --raw-dir")
-        if not yes and not click.confirm(f"Download {data_size(about.size)} to {store.root}?", err=True):
+            raise UsageError(
+                f"give --yes to download {data_size(about.archive_bytes)} without being asked, or --raw-dir"
+            )
+        if not yes and not click.confirm(f"Download {data_size(about.archive_bytes)} to {store.root}?", err=True):
             click.echo("nothing downloaded", err=True)
             return None
-    acquire(store, competition, source, verify=False)
+    acquire(store, about, source)
     return str(store.raw(about.id))
-
-
-def _stub(slug: str) -> Competition:
-    """A competition of which only the id is known: enough to find its download."""
-    from competitions.competition import Competition
-    from competitions.facts import CompetitionFacts, Files, Leaderboard, Metric
-
-    answers = "private/test.csv"
-    facts = CompetitionFacts(
-        id=slug,
-        name=slug,
-        category="unknown",
-        complexity="unknown",
-        metric=Metric(name="unknown", direction="higher"),
-        holdout="unknown",
-        leaderboard=Leaderboard(teams=1, gold=0, silver=0, bronze=0, median=0),
-        files=Files(answers=answers, sample_submission="public/sample_submission.csv", gold_submission=answers),
-    )
-    return Competition(folder=Path(slug), facts=facts)

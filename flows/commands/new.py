@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -102,10 +103,7 @@ def command(
     if published is not None:
         from flows.commands.from_published import convert
 
-        marked = convert(published, folder)
-        click.echo(f"Created {folder}. {counted(len(marked), 'place')} marked with CHECK, for you to decide:")
-        for place in marked:
-            click.echo(f"  {place}")
+        _show_marked(folder, convert(published, folder))
         _show_variable(folder)
         click.echo(f"Then: mlebench check {competition_id} --raw-dir DIR")
         return
@@ -133,23 +131,19 @@ def _from_kaggle(slug: str, folder: Path, kaggle: KaggleOptions, storage: StoreO
 
     store = storage.open(new=True)
     raw_dir = kaggle.raw_dir or get_settings().raw_dir
-    proposed = from_kaggle.convert(slug, folder, raw_dir, store, kaggle.yes)
-    if proposed is None:
+    converted = from_kaggle.convert(slug, folder, raw_dir, store, kaggle.yes)
+    if converted is None:
         return
-    for what, value, sure, reason in proposed.proposal.lines():
-        click.echo(clean(f"  {what}: {value}  ({'' if sure else 'not sure: '}{reason})"))
+    found, problem = converted
     if kaggle.model:
         try:
-            for line in from_kaggle.fill_marks(folder, proposed.found, kaggle.model):
+            for line in from_kaggle.fill_marks(folder, found, kaggle.model):
                 click.echo(clean(line))
         except UserError as error:  # the folder is there, as without a model
             click.echo(clean(f"{kaggle.model} was not asked: {error}"), err=True)
-    marked = marked_places(folder)
-    click.echo(f"Created {folder}. {counted(len(marked), 'place')} marked with CHECK, for you to decide:")
-    for place in marked:
-        click.echo(clean(f"  {place}"))
-    if proposed.problem:
-        click.echo(clean(proposed.problem))
+    _show_marked(folder, marked_places(folder))
+    if problem:
+        click.echo(clean(problem))
     if raw_dir is None:
         click.echo(f"The download stays in {store.shown(store.raw(slug))} until `mlebench gc --raw` removes it.")
     click.echo("Next, when you have decided what is marked, and again after each change:")
@@ -157,6 +151,12 @@ def _from_kaggle(slug: str, folder: Path, kaggle: KaggleOptions, storage: StoreO
     directory = f" --raw-dir {shlex.quote(str(kaggle.raw_dir.expanduser().resolve()))}" if kaggle.raw_dir else ""
     for command in (f"mlebench check {slug}", f"mlebench run -c {slug} --agent baseline"):
         click.echo(f"  {advised(command + directory, store)}")
+
+
+def _show_marked(folder: Path, places: Sequence[str]) -> None:
+    click.echo(f"Created {folder}. {counted(len(places), 'place')} marked with CHECK, for you to decide:")
+    for place in places:
+        click.echo(clean(f"  {place}"))
 
 
 def _show_variable(folder: Path) -> None:

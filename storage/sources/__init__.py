@@ -5,9 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 
 from competitions.competition import Competition
-from storage.sources.source import BUNDLED, NETWORK_TIMEOUT, RemoteSource, Report, Source, SourceChanged
+from storage.sources.source import BUNDLED, NETWORK_TIMEOUT, Downloadable, RemoteSource, Report, Source, SourceChanged
 
-__all__ = ["BUNDLED", "NETWORK_TIMEOUT", "RemoteSource", "Report", "Source", "SourceChanged", "source_for"]
+__all__ = [
+    "BUNDLED",
+    "NETWORK_TIMEOUT",
+    "Downloadable",
+    "RemoteSource",
+    "Report",
+    "Source",
+    "SourceChanged",
+    "source_for",
+]
 
 
 def source_for(competition: Competition, raw_dir: Path | None, timeout: float = NETWORK_TIMEOUT) -> Source:

@@ -13,11 +13,10 @@ from typing import Any, TypedDict
 
 from common.causes import retrying
 from common.patience import HOUR
-from competitions.competition import Competition
 from competitions.errors import DownloadError
 from competitions.preparing.archives.containers import open_container
 from competitions.preparing.archives.packing import pack
-from storage.sources import BUNDLED, RemoteSource, Report, Source, SourceChanged
+from storage.sources import BUNDLED, Downloadable, RemoteSource, Report, Source, SourceChanged
 from storage.store import Store
 from storage.writers import BLOCK_BYTES, HashingWriter, Written
 
@@ -35,7 +34,7 @@ class DownloadRecord(TypedDict):
     at: str
 
 
-def recorded(store: Store, competition: Competition, source: Source, *, renew: bool = False) -> DownloadRecord | None:
+def recorded(store: Store, competition: Downloadable, source: Source, *, renew: bool = False) -> DownloadRecord | None:
     """The record of a complete download; None if there is none.
 
     A download counts whatever its source was, and whether that still has it. With `renew` it counts only if `source`
@@ -47,7 +46,7 @@ def recorded(store: Store, competition: Competition, source: Source, *, renew: b
     return record
 
 
-def serves(source: Source, competition: Competition, record: DownloadRecord) -> bool:
+def serves(source: Source, competition: Downloadable, record: DownloadRecord) -> bool:
     """Whether the recorded download came from `source`, which still has the same one as far as it can tell."""
     return record["source"] == source.name and record["version"] == source.version(competition)
 
@@ -58,7 +57,7 @@ def recorded_md5(store: Store, competition_id: str) -> str | None:
     return (record["md5"] or None) if record else None
 
 
-def has_archive(store: Store, competition: Competition, record: DownloadRecord) -> bool:
+def has_archive(store: Store, competition: Downloadable, record: DownloadRecord) -> bool:
     """Whether the store still has the recorded archive, with the right size."""
     path = store.top.path(store.relative(store.raw(competition.id)))
     try:
@@ -67,7 +66,7 @@ def has_archive(store: Store, competition: Competition, record: DownloadRecord) 
         return False
 
 
-def has_download(store: Store, competition: Competition, download_hash: str) -> bool:
+def has_download(store: Store, competition: Downloadable, download_hash: str) -> bool:
     """Whether the archive in the store is the download with this hash."""
     record: DownloadRecord | None = store.read_json(_record_url(store, competition.id))
     return record is not None and record["hash"] == download_hash and has_archive(store, competition, record)
@@ -75,7 +74,7 @@ def has_download(store: Store, competition: Competition, download_hash: str) -> 
 
 def acquire(
     store: Store,
-    competition: Competition,
+    competition: Downloadable,
     source: Source,
     *,
     verify: bool = True,
@@ -89,7 +88,7 @@ def acquire(
         store: destination of the archive.
         competition: the competition.
         source: source of the archive.
-        verify: compare the archive's MD5 with the one in competition.yaml, if that has one.
+        verify: compare the archive's MD5 with the published one, if that is known.
         renew: whether an archive that the store has only counts if `source` still serves the same one.
         on_progress: called with short texts.
         patience: seconds to wait for a store that fails after the transfer, because a new transfer costs more.
@@ -123,12 +122,12 @@ def acquire(
     return record
 
 
-def _left_without_record(store: Store, competition: Competition, report: Report) -> Written | None:
+def _left_without_record(store: Store, competition: Downloadable, report: Report) -> Written | None:
     """Size and hashes of an archive of which a killed process wrote all but the record.
 
     None if there is no such archive, or if it is not the published one by its MD5: it could be an older version.
     """
-    expected = competition.facts.checksums.download
+    expected = competition.archive_md5
     archive = store.raw(competition.id)
     if not expected or not store.exists(archive):
         return None
@@ -145,7 +144,7 @@ def _left_without_record(store: Store, competition: Competition, report: Report)
     return hashing.written()
 
 
-def _fetched(store: Store, competition: Competition, source: Source, verify: bool, report: Report) -> Written:
+def _fetched(store: Store, competition: Downloadable, source: Source, verify: bool, report: Report) -> Written:
     """Fetch via a local file. A resumed download with a wrong result is repeated from the start."""
     while True:
         with _folder(store, competition, source) as folder:
@@ -164,7 +163,7 @@ def _fetched(store: Store, competition: Competition, source: Source, verify: boo
 
 
 @contextlib.contextmanager
-def _folder(store: Store, competition: Competition, source: Source) -> Iterator[Path]:
+def _folder(store: Store, competition: Downloadable, source: Source) -> Iterator[Path]:
     """A folder for the source to write to. For a remote source it is in the store, and is kept if the block fails."""
     partial_folder = store.local("raw", competition.id, "partial") if isinstance(source, RemoteSource) else None
     if partial_folder is None:
@@ -176,7 +175,7 @@ def _folder(store: Store, competition: Competition, source: Source) -> Iterator[
     shutil.rmtree(partial_folder, ignore_errors=True)
 
 
-def _placed(store: Store, competition: Competition, path: Path, verify: bool) -> Written:
+def _placed(store: Store, competition: Downloadable, path: Path, verify: bool) -> Written:
     """Put a local archive, or a folder with its content, into the store if it is complete and has the right MD5.
 
     Until then the store keeps an earlier archive, and its record. A folder has no MD5; the files that are prepared from
@@ -208,15 +207,15 @@ def _placed(store: Store, competition: Competition, path: Path, verify: bool) ->
 
 
 def _streamed(
-    store: Store, competition: Competition, source: Source, verify: bool, report: Report, patience: float
+    store: Store, competition: Downloadable, source: Source, verify: bool, report: Report, patience: float
 ) -> Written:
     """Stream from the network to a remote store. The object becomes visible when size and MD5 have been verified."""
     assert isinstance(source, RemoteSource)
     for _ in range(MAX_RESTARTS):
         report("fetching")
         try:
-            # A generous estimate, because the size in the facts is approximate.
-            size = 2 * (competition.facts.size_bytes or 0)
+            # A generous estimate, because the size is approximate.
+            size = 2 * (competition.archive_bytes or 0)
             with store.top.open(store.relative(store.raw(competition.id)), md5=True, size=size) as sink:
                 for piece in source.pieces(competition, report):
                     sink.write(piece)
@@ -247,8 +246,8 @@ def _streamed(
     raise DownloadError(f"{competition.id}: the archive changed during the download; try again later")
 
 
-def _require_md5(competition: Competition, written: Written, verify: bool) -> None:
-    expected = competition.facts.checksums.download
+def _require_md5(competition: Downloadable, written: Written, verify: bool) -> None:
+    expected = competition.archive_md5
     if verify and expected and written.md5 != expected:
         raise DownloadError(
             f"{competition.id}: the archive's MD5 is {written.md5}, the published one is {expected}; download it "

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from competitions.competition import Competition
-from storage.sources.source import BUNDLED, Report
+from competitions import registry
+from storage.sources.source import BUNDLED, Downloadable, Report
 
 
 class Bundled:
@@ -13,16 +13,16 @@ class Bundled:
 
     name = BUNDLED
 
-    def version(self, competition: Competition) -> str | None:
+    def version(self, competition: Downloadable) -> str | None:
         """Fingerprint of the code that creates the archive."""
-        return competition.fingerprint("bundle")
+        return registry.get(competition.id).fingerprint("bundle")
 
-    def at_hand(self, competition: Competition) -> bool:
+    def at_hand(self, competition: Downloadable) -> bool:
         """Always: code makes it."""
         return True
 
-    def fetch(self, competition: Competition, folder: Path, report: Report = lambda _: None) -> Path:
+    def fetch(self, competition: Downloadable, folder: Path, report: Report = lambda _: None) -> Path:
         """Write the archive to `folder`."""
         path = folder / f"{competition.id}.zip"
-        path.write_bytes(competition.bundle())
+        path.write_bytes(registry.get(competition.id).bundle())
         return path

@@ -10,10 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from common.units import listed
-from competitions.competition import Competition
 from competitions.errors import DownloadError
 from competitions.preparing.archives.names import ARCHIVE_SUFFIXES
-from storage.sources.source import Report
+from storage.sources.source import Downloadable, Report
 
 _SUFFIX = "|".join(map(re.escape, ARCHIVE_SUFFIXES))
 # What browsers and systems add to the name of a second copy: " (1)", " 2", " copy", " - Copy (2)".
@@ -37,20 +36,20 @@ class Local:
     def __init__(self, directory: Path) -> None:
         self.directory = directory.expanduser()
 
-    def version(self, competition: Competition) -> str | None:
+    def version(self, competition: Downloadable) -> str | None:
         """Size and modification time of the file, or a hash of those of a folder's files; None if there is none."""
         if not self.at_hand(competition):
             return None
         path = self.fetch(competition, self.directory)
         return _folder_version(path) if path.is_dir() else _file_version(path)
 
-    def at_hand(self, competition: Competition) -> bool:
+    def at_hand(self, competition: Downloadable) -> bool:
         """Whether the directory has it."""
         with contextlib.suppress(DownloadError):
             return self.fetch(competition, self.directory).exists()
         return False
 
-    def fetch(self, competition: Competition, folder: Path, report: Report = lambda _: None) -> Path:
+    def fetch(self, competition: Downloadable, folder: Path, report: Report = lambda _: None) -> Path:
         """The path of the archive, or of the folder with its content. Nothing is copied."""
         if not self.directory.is_dir():
             raise DownloadError(f"--raw-dir {self.directory} is not a directory")

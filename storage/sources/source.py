@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from competitions.competition import Competition
-
 Report = Callable[[str], None]
 """Receives short texts about the progress of a download."""
 NETWORK_TIMEOUT = 60.0
@@ -22,20 +20,39 @@ class SourceChanged(Exception):
     """The source no longer serves the archive that was partly downloaded, so the download must start again."""
 
 
+class Downloadable(Protocol):
+    """What has to be known of a competition to download it."""
+
+    @property
+    def id(self) -> str:
+        """Kaggle's name of it."""
+        ...
+
+    @property
+    def archive_md5(self) -> str | None:
+        """MD5 of the published archive, if it is known."""
+        ...
+
+    @property
+    def archive_bytes(self) -> int | None:
+        """Its approximate size, if it is known."""
+        ...
+
+
 class Source(Protocol):
     """Provides the archives of competitions."""
 
     name: str
 
-    def version(self, competition: Competition) -> str | None:
+    def version(self, competition: Downloadable) -> str | None:
         """A cheap identity of the current download (size and time, or code); None if only a download can provide it."""
         ...
 
-    def at_hand(self, competition: Competition) -> bool:
+    def at_hand(self, competition: Downloadable) -> bool:
         """Whether `fetch` needs no network. Cheap: nothing of the download is read."""
         ...
 
-    def fetch(self, competition: Competition, folder: Path, report: Report = ...) -> Path:
+    def fetch(self, competition: Downloadable, folder: Path, report: Report = ...) -> Path:
         """The path of a complete local archive, in `folder` or elsewhere. Raises `DownloadError` with the remedy."""
         ...
 
@@ -44,7 +61,7 @@ class Source(Protocol):
 class RemoteSource(Source, Protocol):
     """A source on the network. A `fetch` to the same folder resumes a failed one."""
 
-    def pieces(self, competition: Competition, report: Report = ...) -> Iterator[bytes]:
+    def pieces(self, competition: Downloadable, report: Report = ...) -> Iterator[bytes]:
         """Yield the archive's bytes, for stores that are not on a local file system.
 
         Raises `DownloadError`, or `SourceChanged` if the download has to start again.

@@ -19,7 +19,7 @@ from storage import remote
 from storage.dataset import Dataset
 from storage.datasets.job import Job
 from storage.datasets.materialise import materialise
-from storage.sources import Report
+from storage.sources import Downloadable, Report
 from storage.sources.acquire import acquire, recorded
 from storage.store import Store
 from storage.writers import StoreError
@@ -50,16 +50,16 @@ class Network:
     def __init__(self, content: bytes) -> None:
         self.content, self.served = content, 0
 
-    def version(self, _competition: Competition) -> str | None:
+    def version(self, _competition: Downloadable) -> str | None:
         return "1"
 
-    def at_hand(self, _competition: Competition) -> bool:
+    def at_hand(self, _competition: Downloadable) -> bool:
         return False
 
-    def fetch(self, _competition: Competition, folder: Path, _report: Report = lambda _: None) -> Path:
+    def fetch(self, _competition: Downloadable, folder: Path, _report: Report = lambda _: None) -> Path:
         raise NotImplementedError
 
-    def pieces(self, _competition: Competition, _report: Report = lambda _: None) -> Iterator[bytes]:
+    def pieces(self, _competition: Downloadable, _report: Report = lambda _: None) -> Iterator[bytes]:
         self.served += 1
         yield self.content
 

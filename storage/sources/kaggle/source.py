@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 from common import plain_json
 from common.locks import locked
-from competitions.competition import Competition
-from storage.sources.source import NETWORK_TIMEOUT, Report, SourceChanged
+from storage.sources.source import NETWORK_TIMEOUT, Downloadable, Report, SourceChanged
 
 if TYPE_CHECKING:
     from storage.sources.kaggle.transfer import Identity
@@ -33,15 +32,15 @@ class Kaggle:
     def __init__(self, timeout: float = NETWORK_TIMEOUT) -> None:
         self.timeout = timeout
 
-    def version(self, competition: Competition) -> str | None:
+    def version(self, competition: Downloadable) -> str | None:
         """None, because it would take a request. The archive is identified by the MD5 in competition.yaml."""
         return None
 
-    def at_hand(self, competition: Competition) -> bool:
+    def at_hand(self, competition: Downloadable) -> bool:
         """Never."""
         return False
 
-    def fetch(self, competition: Competition, folder: Path, report: Report = lambda _: None) -> Path:
+    def fetch(self, competition: Downloadable, folder: Path, report: Report = lambda _: None) -> Path:
         """Download to `folder`, resuming a partial file of an earlier download.
 
         A partial file is only used if a note identifies its archive and Kaggle still serves that archive. Raises
@@ -72,7 +71,7 @@ class Kaggle:
                     return path
         raise _keeps_changing(competition.id)
 
-    def pieces(self, competition: Competition, report: Report = lambda _: None) -> Iterator[bytes]:
+    def pieces(self, competition: Downloadable, report: Report = lambda _: None) -> Iterator[bytes]:
         """Yield the archive's bytes. Raises `KaggleError`, or `SourceChanged` if the download has to start again."""
         from storage.sources.kaggle.transfer import Transfer
 

@@ -18,7 +18,7 @@ from competitions.errors import DownloadError
 from storage.sources.acquire import acquire, has_archive, recorded, recorded_md5
 from storage.sources.bundled import Bundled
 from storage.sources.local import Local
-from storage.sources.source import Report
+from storage.sources.source import Downloadable, Report
 from storage.store import Store as AnyStore
 from tests.bundles import bundle
 from tests.s3.fixtures import Bucket
@@ -122,18 +122,18 @@ class Remote:
     def __init__(self, content: bytes) -> None:
         self.content, self.served = content, 0
 
-    def version(self, competition: Competition) -> str | None:
+    def version(self, competition: Downloadable) -> str | None:
         return None
 
-    def at_hand(self, competition: Competition) -> bool:
+    def at_hand(self, competition: Downloadable) -> bool:
         return False
 
-    def fetch(self, competition: Competition, folder: Path, report: Report = lambda _: None) -> Path:
+    def fetch(self, competition: Downloadable, folder: Path, report: Report = lambda _: None) -> Path:
         path = folder / f"{competition.id}.zip"
         path.write_bytes(b"".join(self.pieces(competition)))
         return path
 
-    def pieces(self, competition: Competition, report: Report = lambda _: None) -> Iterator[bytes]:
+    def pieces(self, competition: Downloadable, report: Report = lambda _: None) -> Iterator[bytes]:
         self.served += 1
         yield self.content
 
