@@ -24,6 +24,7 @@ from flows.commands.options import EDITION, IDS, Selection, StoreOptions, option
 
 if TYPE_CHECKING:
     from competitions.competition import Competition
+    from grading.competition_checks.measured import Measured
     from grading.competition_checks.run import Result
 
 
@@ -117,7 +118,7 @@ def command(
         name: data.raw or (None if prepared[name] else _download(registry.get(name), data.raw_dir, edition, storage))
         for name in selected_ids
     }
-    from grading.competition_checks.run import check_download, check_prepared
+    from grading.competition_checks.run import check_download, check_prepared, measured_of
     from grading.competition_checks.variants import check_variant
     from storage.datasets import prepare
     from tasks.baseline_submission import baseline_submission
@@ -130,20 +131,19 @@ def command(
             scratch = Path(folder)
             download = _local(downloads[name], storage, scratch)
             run_baseline = partial(baseline_submission, scratch=scratch / "baseline")
+            measured = measured_of(competition, data.prepared or scratch / "prepared", edition, run_baseline)
             if data.variants:
                 whole = prepared[name] or scratch / "prepared"
                 if not prepared[name]:
                     prepare(name, _raw_of(competition, download, scratch), whole, edition, overrides)
                 results = check_variant(competition, whole, scratch / "variant", edition, prepare)
             elif data.prepared:
-                results = check_prepared(competition, data.prepared, edition, run_baseline)
+                results = check_prepared(measured)
             else:
-                results = check_download(
-                    competition, download, scratch, edition, prepare, overrides, run_baseline=run_baseline
-                )
+                results = check_download(measured, download, scratch, prepare, overrides)
             shown = [_show(name, result) for result in results]
             if data.page:
-                _write_page(data.page, competition, data.prepared or scratch / "prepared", edition, shown)
+                _write_page(data.page, measured, shown)
         failed += any(result.verdict == "failed" for result in shown)
         noted += sum(result.verdict == "noted" for result in shown)
         skipped += sum(result.verdict == "skipped" for result in shown)
@@ -183,16 +183,13 @@ def _show(competition_id: str, result: Result) -> Result:
     return result
 
 
-def _write_page(
-    file: Path, competition: Competition, prepared: Path, edition: Edition, results: Sequence[Result]
-) -> None:
-    from grading.competition_checks.run import measured_of
+def _write_page(file: Path, measured: Measured, results: Sequence[Result]) -> None:
     from grading.page.check import render_check
 
-    if not (prepared / "manifest.parquet").is_file():
+    if not (measured.subject.prepared / "manifest.parquet").is_file():
         say(f"{file} is not written, because there is no prepared dataset to show")
         return
-    page = render_check(measured_of(competition, prepared, edition), results)
+    page = render_check(measured, results)
     try:
         file.write_text(page, "utf-8")
     except OSError as error:

@@ -77,15 +77,18 @@ class Prepare(Protocol):
 
 
 def check_download(
-    competition: Competition,
-    raw: Path | None,
-    scratch: Path,
-    edition: Edition,
-    prepare_with: Prepare,
-    params: Mapping[str, Any] | None = None,
-    run_baseline: RunBaseline | None = None,
+    measured: Measured, raw: Path | None, scratch: Path, prepare_with: Prepare, params: Mapping[str, Any] | None = None
 ) -> Iterator[Result]:
-    """Prepare twice below `scratch`, then run every check. `raw` is the download; None if it is bundled."""
+    """Prepare the dataset, and again below `scratch`, then run every check.
+
+    Args:
+        measured: the dataset, which is not there yet.
+        raw: the download; None if it is bundled.
+        scratch: a directory for what is not kept.
+        prepare_with: prepares.
+        params: overrides of the competition's parameters.
+    """
+    competition, edition = measured.subject.competition, measured.subject.edition
     if raw is None:
         raw = scratch / f"{competition.id}.zip"
         bundled = raw
@@ -94,10 +97,9 @@ def check_download(
         if result.problems:
             yield from _skipped("prepare", "repeat", *CHECKS, *GATES)
             return
-    manifests: list[pd.DataFrame] = []
 
-    def prepare(name: str) -> list[str]:
-        manifests.append(prepare_with(competition.id, raw, scratch / name, edition, params, competition.folder))
+    def prepare() -> list[str]:
+        prepare_with(competition.id, raw, measured.subject.prepared, edition, params, competition.folder)
         return []
 
     def repeat() -> list[str]:
@@ -112,30 +114,29 @@ def check_download(
         except BaseException:  # also Ctrl-C
             pool.shutdown(kill_workers=True)
             raise
-        return _differences(manifests[0], again)
+        return _differences(measured.subject.manifest, again)
 
-    result = result_of("prepare", "prepare.py prepares the download", lambda: prepare("prepared"))
+    result = result_of("prepare", "prepare.py prepares the download", prepare)
     yield result
     if result.problems:
         yield from _skipped("repeat", *CHECKS, *GATES)
         return
     yield result_of("repeat", "A second preparation, in another process, gives the same files.", repeat)
-    yield from check_prepared(competition, scratch / "prepared", edition, run_baseline)
+    yield from check_prepared(measured)
 
 
-def check_prepared(
-    competition: Competition, prepared: Path, edition: Edition, run_baseline: RunBaseline | None = None
-) -> Iterator[Result]:
+def check_prepared(measured: Measured) -> Iterator[Result]:
     """Run every check and gate on a prepared dataset without changing it. Raises `UserError` if it is incomplete."""
-    measured = measured_of(competition, prepared, edition, run_baseline)
-    subject = measured.subject
+    subject, competition = measured.subject, measured.subject.competition
+    if not (subject.prepared / "manifest.parquet").is_file():
+        raise UserError(f"{subject.prepared} is not a prepared dataset: it has no manifest.parquet")
     if competition.published_format:
         yield Result("format", "Folders in the published format promise less.", "noted", _FORMAT)
     if written := noted(competition.folder):
         yield Result("model", "Files that a language model wrote are read by a person.", "noted", (written,))
     for name, check in CHECKS.items():
         about = _FORMAT_ABOUT.get(name) if competition.published_format else None
-        result = result_of(name, about or _first_line(check), lambda check=check: check(subject), subject.raised)  # type: ignore[misc]
+        result = result_of(name, about or first_line(check), lambda check=check: check(subject), subject.raised)  # type: ignore[misc]
         if competition.published_format and name in _NOT_PROMISED and result.verdict == "failed":
             result = replace(result, verdict="noted")
         yield _with_coverage(result, subject)
@@ -146,22 +147,16 @@ def check_prepared(
 def measured_of(
     competition: Competition, prepared: Path, edition: Edition, run_baseline: RunBaseline | None = None
 ) -> Measured:
-    """A prepared dataset, of which nothing is measured yet. Raises `UserError` if it is incomplete."""
-    import pandas as pd
-
-    if not (prepared / "manifest.parquet").is_file():
-        raise UserError(f"{prepared} is not a prepared dataset: it has no manifest.parquet")
+    """A dataset, of which nothing is measured yet."""
     prepared = prepared.resolve()  # the baseline agent runs in another directory
-    return Measured(
-        Subject(competition, prepared, pd.read_parquet(prepared / "manifest.parquet"), edition), run_baseline
-    )
+    return Measured(Subject(competition, prepared, edition), run_baseline)
 
 
 def pass_gate(name: str, measured: Measured) -> Result:
     """The result of a gate. What a good competition may have as well is no failure."""
     gate = GATES[name]
     raised = measured.subject.raised
-    result = result_of(name, _first_line(gate.check), lambda: gate.check(measured), raised)
+    result = result_of(name, first_line(gate.check), lambda: gate.check(measured), raised)
     if result.verdict == "failed" and gate.reason and name in measured.figures:  # without them, it raised an exception
         result = replace(result, verdict="noted", problems=(*result.problems, f"why this may be fine: {gate.reason}"))
     return replace(_with_coverage(result, measured.subject), figures=measured.figures.get(name, {}))
@@ -219,7 +214,8 @@ def _short(value: float) -> str:
     return f"{value:.0f}" if value.is_integer() and abs(value) < 1e15 else f"{value:.4g}"
 
 
-def _first_line(check: Callable[..., Any]) -> str:
+def first_line(check: Callable[..., Any]) -> str:
+    """What a check says of itself: the first line of its documentation."""
     return (check.__doc__ or "").splitlines()[0]
 
 

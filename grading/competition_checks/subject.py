@@ -67,12 +67,18 @@ class Subject:
 
     competition: Competition
     prepared: Path
-    manifest: pd.DataFrame
     edition: Edition = "v1"
     raised: set[str] = field(default_factory=set)
     """The places of exceptions that an earlier check has shown; see `place_of`."""
     not_covered: dict[str, str] = field(default_factory=dict)
     """By check, what an `ok` of it does not cover; a line."""
+
+    @cached_property
+    def manifest(self) -> pd.DataFrame:
+        """The prepared files, by part and path."""
+        import pandas as pd
+
+        return pd.read_parquet(self.prepared / "manifest.parquet")
 
     @cached_property
     def answers(self) -> Any:
@@ -131,11 +137,12 @@ class Subject:
         return self.edition == "v1" and oddity in self.competition.facts.oddities
 
 
-def require_small_sample(subject: Subject) -> None:
-    """Raises `Skipped` if the sample submission is too large for what is made of its rows."""
-    size = subject.file("sample_submission").stat().st_size
-    if size > MAX_SAMPLE_BYTES:
-        raise Skipped(f"the sample submission has {data_size(size)}; try it on a smaller download")
+def require_small_sample(subject: Subject, *roles: str) -> None:
+    """Raises `Skipped` if the sample submission is too large for what is made of its rows; or a file of `roles`."""
+    for role in roles or ("sample_submission",):
+        size = subject.file(role).stat().st_size
+        if size > MAX_SAMPLE_BYTES:
+            raise Skipped(f"the {role.replace('_', ' ')} has {data_size(size)}; try it on a smaller download")
 
 
 def number_of(score: float, whose: str) -> float:

@@ -13,7 +13,7 @@ from competitions.scoring.errors import InvalidSubmission
 from competitions.variant import VariantName
 from grading.competition_checks.checks import CHECKS, Skipped, Subject
 from grading.competition_checks.csvfile import table
-from grading.competition_checks.run import Prepare, Result, result_of
+from grading.competition_checks.run import Prepare, Result, first_line, result_of
 from grading.competition_checks.submissions import mixture, rows_of, score_rows
 
 if TYPE_CHECKING:
@@ -34,15 +34,13 @@ def check_variant(
 
     A competition without variants is no failure: the first result says why it has none.
     """
-    import pandas as pd
-
     variant = registry.get(str(VariantName(competition.id, ROWS, 0)))
-    whole = Subject(competition, prepared, pd.read_parquet(prepared / "manifest.parquet"), edition)
+    whole = Subject(competition, prepared, edition)
     small: list[Subject] = []
 
     def derive() -> list[str]:
-        manifest = prepare_with(variant.id, prepared, scratch, edition, None, None)
-        small.append(Subject(variant, scratch, manifest, edition))
+        prepare_with(variant.id, prepared, scratch, edition, None, None)
+        small.append(Subject(variant, scratch, edition))
         return []
 
     result = result_of("variant", f"{variant.id} can be derived by rule.", derive)
@@ -54,7 +52,7 @@ def check_variant(
     yield Result("variant", result.about, "ok", (_summary(scratch),))
     for name in _CHECKS:
         check = CHECKS[name]
-        yield result_of(name, (check.__doc__ or "").splitlines()[0], lambda check=check: check(small[0]))  # type: ignore[misc]
+        yield result_of(name, first_line(check), lambda check=check: check(small[0]))  # type: ignore[misc]
     yield result_of("form", "Files and columns are those of the competition.", lambda: form(whole, small[0]))
     yield result_of(
         "ranking", "The better of two submissions is the better one here too.", lambda: ranking(whole, small[0])

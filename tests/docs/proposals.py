@@ -24,7 +24,7 @@ from competitions.proposals.layout import read_layout
 from competitions.proposals.propose import propose
 from competitions.scoring.errors import InvalidSubmission
 from grading.competition_checks.description import sections
-from grading.competition_checks.run import check_download
+from grading.competition_checks.run import check_download, measured_of
 from storage.datasets import prepare
 from tests.prepared import Prepared, PreparedCompetitions
 
@@ -123,7 +123,8 @@ def _checked(own: Competition, raw: Path, scratch: Path) -> str:
     """The result of `mlebench check`, when a person has read the description and removed its mark."""
     description = own.folder / "description.md"
     description.write_text(description.read_text("utf-8").partition("\n")[2], "utf-8")
-    failed = [each for each in check_download(own, raw, scratch, "v1", prepare) if each.verdict == "failed"]
+    results = check_download(measured_of(own, scratch / "prepared", "v1"), raw, scratch, prepare)
+    failed = [each for each in results if each.verdict == "failed"]
     return "; ".join(f"`{each.check}`: {each.problems[0]}" for each in failed)[: 2 * _SHOWN] or _PASSES
 
 

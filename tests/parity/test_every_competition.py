@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 
-import pandas as pd
 import pytest
 from _pytest.mark import ParameterSet
 
@@ -49,8 +48,7 @@ def subject_of(prepared: PreparedCompetitions) -> Callable[[str, Edition], Subje
     @lru_cache(maxsize=len(EDITIONS))
     def subject(competition_id: str, edition: Edition) -> Subject:
         prepared_competition = prepared.get(competition_id, edition)
-        path = prepared_competition.path
-        return Subject(prepared_competition.competition, path, pd.read_parquet(path / "manifest.parquet"), edition)
+        return Subject(prepared_competition.competition, prepared_competition.path, edition)
 
     return subject
 

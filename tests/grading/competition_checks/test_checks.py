@@ -17,7 +17,7 @@ from grading.competition_checks.description import example_problems
 from grading.competition_checks.gates import GATES
 from grading.competition_checks.hostile import hostile_submissions
 from grading.competition_checks.replaced_answers import replaced_answers
-from grading.competition_checks.run import Result, check_download, check_prepared
+from grading.competition_checks.run import Result, check_download, check_prepared, measured_of
 from storage.datasets import prepare
 
 Edit = Callable[[str, str, str], None]
@@ -45,7 +45,9 @@ SLOW = ("hostile", "validity")
 def results(folder: Path, tmp_path: Path, slow: bool = True) -> dict[str, Result]:
     wanted = {name: check for name, check in checks.CHECKS.items() if slow or name not in SLOW}
     with patch.dict(checks.CHECKS, wanted, clear=True), patch.dict(GATES, clear=True):
-        found = check_download(Competition.load(folder), None, tmp_path, "v1", prepare)
+        found = check_download(
+            measured_of(Competition.load(folder), tmp_path / "prepared", "v1"), None, tmp_path, prepare
+        )
         return {result.check: result for result in found}
 
 
@@ -254,7 +256,7 @@ def test_a_message_that_tells_an_answer(folder: Path, edit: Edit, tmp_path: Path
 def test_a_prepared_dataset_stays_as_it_is(folder: Path, tmp_path: Path) -> None:
     results(folder, tmp_path)
     before = {path: path.stat().st_mtime_ns for path in (tmp_path / "prepared").rglob("*")}
-    found = list(check_prepared(Competition.load(folder), tmp_path / "prepared", "v1"))
+    found = list(check_prepared(measured_of(Competition.load(folder), tmp_path / "prepared", "v1")))
     assert {result.verdict for result in found} == {"ok", "skipped"}
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / "prepared").rglob("*")} == before
 

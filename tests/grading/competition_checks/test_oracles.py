@@ -32,7 +32,7 @@ def test_asking_which_rows_are_scored(
     found = prepared.get(competition_id, edition)  # type: ignore[arg-type]
 
     def problems() -> list[str]:
-        return validity(Subject(found.competition, found.path, pd.DataFrame(), edition))  # type: ignore[arg-type]
+        return validity(Subject(found.competition, found.path, edition))  # type: ignore[arg-type]
 
     assert problems() == []
     monkeypatch.delattr(found.competition.module("grade"), "check")
