@@ -86,11 +86,18 @@ def hostile_parts(header: Row, rows: list[Row]) -> Iterator[tuple[str, bytes]]:
     row, column = max(
         ((r, c) for r in range(len(rows)) for c in range(len(rows[r]))), key=lambda spot: len(rows[spot[0]][spot[1]])
     )
-    words = rows[row][column].split(" ")
-    if len(words) < 2:
+    count = len(rows[row][column].split(" "))
+    if count < 2:
         return
-    for position in sorted({0, 1, len(words) // 2, len(words) - 1}):
+    for position in sorted({0, 1, count // 2, count - 1}):
         for part in _PARTS:
-            cell = " ".join([*words[:position], part, *words[position + 1 :]])
-            changed = [*rows[row][:column], cell, *rows[row][column + 1 :]]
-            yield f"parts: {part!r} for word {position}", to_csv(header, [*rows[:row], changed, *rows[row + 1 :]])
+            yield f"parts: {part!r} for word {position}", with_word(header, rows, row, column, position, part)
+
+
+def with_word(header: Row, rows: list[Row], number: int, column: int, position: int, word: str) -> bytes:
+    """The rows with one word of a cell replaced."""
+    row = list(rows[number])
+    words = row[column].split(" ")
+    words[position] = word
+    row[column] = " ".join(words)
+    return to_csv(header, [*rows[:number], row, *rows[number + 1 :]])

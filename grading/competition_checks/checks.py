@@ -6,21 +6,20 @@ import csv
 import io
 import math
 import random
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
-from common.units import data_size
 from competitions.marks import marked_places
 from competitions.scoring.errors import InvalidSubmission
 from competitions.tables.csv_blocks import MAX_HEADER
 from grading.competition_checks import leaks
-from grading.competition_checks.csvfile import table, to_csv
+from grading.competition_checks.csvfile import table
 from grading.competition_checks.description import example_problems, leftovers, metric_problems, sections
 from grading.competition_checks.public_tables import files_named, is_closed, not_read, public_tables
-from grading.competition_checks.subject import MAX_SAMPLE_BYTES, Skipped, Subject, number_of, require_small_sample
+from grading.competition_checks.subject import Skipped, Subject, number_of, require_small_sample
+from grading.competition_checks.submissions import score_rows
+from grading.report import SCORE_DECIMALS
 
 
 def facts(subject: Subject) -> list[str]:
@@ -53,13 +52,10 @@ def description(subject: Subject) -> list[str]:
         require_small_sample(subject)
         _, rows = table(subject.file("sample_submission").read_bytes())
         places = [header.index(column) for column in columns]
-        with tempfile.TemporaryDirectory(prefix="mlebench-check-") as folder:
-            path = Path(folder) / "submission.csv"
-            path.write_bytes(to_csv(columns, ([row[place] for place in places] for row in rows)))
-            try:
-                subject.score(path)
-            except InvalidSubmission:
-                return False
+        try:
+            score_rows(subject, columns, ([row[place] for place in places] for row in rows))
+        except InvalidSubmission:
+            return False
         return True
 
     return [
@@ -80,13 +76,13 @@ def gold(subject: Subject) -> list[str]:
     competition_facts = subject.competition.facts
     score, sample_score = (subject.score(subject.file(role)) for role in ("gold_submission", "sample_submission"))
     sign = -1 if competition_facts.lower_is_better else 1
+    if subject.declares("gold-not-optimal"):
+        return []
     if math.isnan(score) or sign * score < sign * sample_score:
-        problems = [f"the gold submission scores {score}, the sample submission {sample_score}"]
-    elif round(sign * score, 5) < sign * competition_facts.leaderboard.gold:
-        problems = [f"the gold submission scores {score}, but gold requires {competition_facts.leaderboard.gold}"]
-    else:
-        problems = []
-    return [] if subject.declares("gold-not-optimal") else problems
+        return [f"the gold submission scores {score}, the sample submission {sample_score}"]
+    if round(sign * score, SCORE_DECIMALS) < sign * competition_facts.leaderboard.gold:
+        return [f"the gold submission scores {score}, but gold requires {competition_facts.leaderboard.gold}"]
+    return []
 
 
 def order(subject: Subject) -> list[str]:
@@ -94,13 +90,10 @@ def order(subject: Subject) -> list[str]:
     header, rows = table(subject.file("gold_submission").read_bytes())
     random.Random(0).shuffle(rows)
     score = number_of(subject.score(subject.file("gold_submission")), "the rows of the gold submission")
-    with tempfile.TemporaryDirectory(prefix="mlebench-check-") as folder:
-        path = Path(folder) / "submission.csv"
-        path.write_bytes(to_csv(header, rows))
-        try:
-            shuffled: float | str = subject.score(path)
-        except InvalidSubmission as error:
-            shuffled = f"no score: {error}"
+    try:
+        shuffled: float | str = score_rows(subject, header, rows)
+    except InvalidSubmission as error:
+        shuffled = f"no score: {error}"
     if subject.declares("rows-by-position") or same(score, shuffled):
         return []
     return [f"the gold submission scores {score}, with its rows in another order {shuffled}"]
@@ -135,15 +128,14 @@ def public(subject: Subject) -> list[str]:
     paths = subject.manifest.loc[subject.manifest["part"] == "public", "path"]
     problems = [f"public/{name} is named like a file with answers" for name in leaks.names_that_give_away(list(paths))]
     gold, sample = subject.file("gold_submission"), subject.file("sample_submission")
-    if max(gold.stat().st_size, sample.stat().st_size) > MAX_SAMPLE_BYTES:
-        raise Skipped(f"the sample submission has {data_size(sample.stat().st_size)}; try it on a smaller download")
+    require_small_sample(subject, "gold_submission", "sample_submission")
     answers = leaks.answers_of(gold.read_bytes(), sample.read_bytes())
-    if answers is not None:
-        for name, table in public_tables(subject.prepared / "public", sample.name, unread):
-            problems += leaks.leaks(name, table, answers)
-        subject.not_covered["public"] = not_read(unread)
-    else:
+    if answers is None:
         subject.not_covered["public"] = "only names are compared, because rows are not identified by one column"
+        return problems
+    for name, public_table in public_tables(subject.prepared / "public", sample.name, unread):
+        problems += leaks.leaks(name, public_table, answers)
+    subject.not_covered["public"] = not_read(unread)
     return problems
 
 
@@ -168,16 +160,8 @@ def validity(subject: Subject) -> list[str]:
 
 
 CHECKS: dict[str, Callable[[Subject], list[str]]] = {
-    "facts": facts,
-    "marks": marks,
-    "description": description,
-    "sample": sample,
-    "gold": gold,
-    "order": order,
-    "secrecy": secrecy,
-    "public": public,
-    "hostile": hostile,
-    "validity": validity,
+    check.__name__: check
+    for check in (facts, marks, description, sample, gold, order, secrecy, public, hostile, validity)
 }
 
 

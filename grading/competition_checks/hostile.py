@@ -12,7 +12,7 @@ import random
 import zipfile
 from collections.abc import Iterable, Iterator
 
-from grading.competition_checks.cells import CELLS, hostile_cells, hostile_parts
+from grading.competition_checks.cells import CELLS, hostile_cells, hostile_parts, with_word
 from grading.competition_checks.csvfile import Row, table, to_csv
 
 # Tried as one of the ids, because types or the order of rows may depend on them.
@@ -156,9 +156,8 @@ def _without(header: Row, rows: Iterable[Row], number: int) -> bytes:
 def _damaged_rows(header: Row, rows: list[Row]) -> Iterator[tuple[str, bytes]]:
     """Yield the gold submission with the last word of a single cell replaced, in rows all over it."""
     for number in sorted({round(step * (len(rows) - 1) / (_DAMAGED_ROWS - 1)) for step in range(_DAMAGED_ROWS)}):
-        words = rows[number][-1].split(" ")
+        count = len(rows[number][-1].split(" "))
         for word in _DAMAGED_WORDS:
-            for position in {0, len(words) - 1}:
-                cell = " ".join([*words[:position], word, *words[position + 1 :]])
-                changed = [*rows[:number], [*rows[number][:-1], cell], *rows[number + 1 :]]
-                yield f"row {number}: {word!r} for word {position}", to_csv(header, changed)
+            for position in {0, count - 1}:
+                damaged = with_word(header, rows, number, -1, position, word)
+                yield f"row {number}: {word!r} for word {position}", damaged

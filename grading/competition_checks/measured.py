@@ -9,8 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from grading.competition_checks.chance import scores_of_chance
 from grading.competition_checks.groups import Groups, declared_groups, found_groups
-from grading.competition_checks.ignorant import scores_of_chance
 from grading.competition_checks.public_files import PublicFile, public_files
 from grading.competition_checks.subject import Skipped, Subject, require_small_sample
 from grading.competition_checks.submissions import Rows, rows_of
@@ -51,7 +51,7 @@ class Measured:
 
     @cached_property
     def scores_of_chance(self) -> tuple[float, dict[str, float]]:
-        """See `ignorant.scores_of_chance`. Raises `Skipped`."""
+        """See `chance.scores_of_chance`. Raises `Skipped`."""
         return scores_of_chance(self.subject, self.rows)
 
     @cached_property

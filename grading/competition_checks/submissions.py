@@ -58,12 +58,12 @@ def rows_of(subject: Subject) -> Rows:
     return Rows(header, right, found, ids)
 
 
-def score_rows(subject: Subject, header: Row, rows: Iterable[Row]) -> float:
+def score_rows(subject: Subject, header: Sequence[str], rows: Iterable[Row]) -> float:
     """The score of a submission with these rows. Raises `InvalidSubmission`."""
     return subject.score(write_rows(subject, header, rows))
 
 
-def write_rows(subject: Subject, header: Row, rows: Iterable[Row]) -> Path:
+def write_rows(subject: Subject, header: Sequence[str], rows: Iterable[Row]) -> Path:
     """A file with these rows, which the next call replaces."""
     path = Path(subject.scratch) / "submission.csv"
     path.write_bytes(to_csv(header, rows))
