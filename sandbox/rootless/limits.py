@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from common.locks import acquire, locked
 from sandbox.limits import Limits
 
 Enforcement = Literal["cgroup", "rlimit", "watched", "affinity"]
@@ -26,6 +27,9 @@ MOUNT = Path("/sys/fs/cgroup")
 NEEDED = frozenset({"memory", "pids"})
 SUPERVISORS = "mlebench"
 """The cgroup for processes that are not agents: one with limits for cgroups below it has no processes of its own."""
+PREFIX = f"{SUPERVISORS}-"
+"""Of the names of the cgroups of runs."""
+PROCESSES = "cgroup.procs"
 ATTEMPTS = 5
 CPU_PERIOD = 100_000  # microseconds
 NAMESPACE_RLIMITS = (5, 14)
@@ -71,16 +75,11 @@ def delegated(mount: Path = MOUNT, cgroups: Path = Path("/proc/self/cgroup")) ->
     if own is None or "/.." in own:  # not in v2, or in a cgroup that is not visible here
         return None
     path = mount / own.lstrip("/")
-    for folder in (path, *path.parents):
-        if folder != mount and not folder.is_relative_to(mount):
-            break
-        # A process can be moved within a subtree only if its user may write to the top.
-        if not all(os.access(file, os.W_OK) for file in (folder, folder / "cgroup.procs")):
-            break
-        if _words(folder / "cgroup.subtree_control") >= NEEDED:
-            return folder
-    may_enable = os.access(path / "cgroup.subtree_control", os.W_OK) and os.access(path, os.W_OK)
-    return path if may_enable and _words(path / "cgroup.controllers") >= NEEDED else None
+    if path.name == SUPERVISORS:  # where `_enable` has moved this process
+        path = path.parent
+    # Never one further up that has limits enabled, as app.slice has: systemd may remove what it did not make there.
+    may_write = all(os.access(path / file, os.W_OK) for file in (".", PROCESSES, "cgroup.subtree_control"))
+    return path if may_write and _words(path / "cgroup.controllers") >= NEEDED else None
 
 
 @dataclass(frozen=True)
@@ -88,10 +87,12 @@ class Group:
     """The cgroup of one run."""
 
     path: Path
+    lock: int | None = None
+    """Held while the supervisor lives. A cgroup without it was left by one that was killed."""
 
     @classmethod
     def create(cls, name: str, limits: Limits, parent: Path) -> Group:
-        """Make the cgroup of a run, without processes.
+        """Make the cgroup of a run, without processes, and remove those of supervisors that were killed.
 
         Args:
             name: a name that no other run on this machine has.
@@ -101,10 +102,15 @@ class Group:
         Raises:
             OSError: it cannot be made.
         """
-        _enable(parent)
-        group = cls(parent / f"mlebench-{name}")
-        group.remove()  # of a supervisor that was killed
-        group.path.mkdir()
+        with locked(parent / PROCESSES, wait=True):  # other supervisors do the same
+            _enable(parent)
+            for left in parent.glob(f"{PREFIX}*"):
+                with contextlib.suppress(OSError):  # its supervisor is removing it
+                    if (lock := acquire(left / PROCESSES)) is not None:
+                        cls(left, lock).remove()
+            path = parent / f"{PREFIX}{name}"
+            path.mkdir()
+            group = cls(path, acquire(path / PROCESSES))
         values = {"pids.max": limits.processes, "memory.max": limits.memory_bytes}
         if limits.memory_bytes:
             values |= {"memory.swap.max": 0, "memory.oom.group": 1}
@@ -117,7 +123,7 @@ class Group:
 
     def enter(self) -> None:
         """Move this process into it, and so everything that it will start. Raises `OSError` if it may not."""
-        (self.path / "cgroup.procs").write_text("0", "utf-8")
+        (self.path / PROCESSES).write_text("0", "utf-8")
 
     def out_of_memory(self) -> bool:
         """Whether the kernel has ended a process because the run had more memory than its limit."""
@@ -140,9 +146,11 @@ class Group:
             try:
                 self.path.rmdir()
             except FileNotFoundError:
-                return
+                break
             except OSError:  # the processes are still ending
                 os.sched_yield()
+        if self.lock is not None:
+            os.close(self.lock)
 
 
 def bound(pid: int, limits: Limits) -> None:
@@ -168,15 +176,15 @@ def bound(pid: int, limits: Limits) -> None:
 
 def _enable(parent: Path) -> None:
     """Let the cgroups below one have limits, after moving its processes out of it."""
-    if _words(parent / "cgroup.subtree_control") >= NEEDED:
+    wanted = sorted((NEEDED | {"cpu"}) & _words(parent / "cgroup.controllers"))
+    if _words(parent / "cgroup.subtree_control").issuperset(wanted):
         return
     leaf = parent / SUPERVISORS
     leaf.mkdir(exist_ok=True)
-    wanted = [name for name in ("memory", "pids", "cpu") if name in _words(parent / "cgroup.controllers")]
     for attempt in range(ATTEMPTS):
-        for pid in _words(parent / "cgroup.procs"):
+        for pid in _words(parent / PROCESSES):
             with contextlib.suppress(ProcessLookupError):
-                (leaf / "cgroup.procs").write_text(pid, "utf-8")
+                (leaf / PROCESSES).write_text(pid, "utf-8")
         try:
             (parent / "cgroup.subtree_control").write_text(" ".join(f"+{name}" for name in wanted), "utf-8")
         except OSError:  # a process has started in it meanwhile

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -55,7 +56,7 @@ def test_a_delegated_cgroup_is_used_with_its_processes_moved_out_of_the_way(
         "cgroup.procs": ["0"],
     }
     assert {*(scope / "mlebench/cgroup.procs").read_text().split()} == {"11", "12"}
-    assert (scope / "cgroup.subtree_control").read_text() == "+memory +pids +cpu "
+    assert (scope / "cgroup.subtree_control").read_text() == "+cpu +memory +pids "
     assert enforcement(scope) == {"memory": "cgroup", "processes": "cgroup", "disk": "watched", "cores": "cgroup"}
     (group.path / "memory.events").write_text("low 0\noom 1\noom_kill 1\n")
     assert group.out_of_memory()
@@ -63,10 +64,31 @@ def test_a_delegated_cgroup_is_used_with_its_processes_moved_out_of_the_way(
     assert not group.out_of_memory()
 
 
-def test_a_cgroup_that_is_prepared_above_is_used_as_it_is(tmp_path: Path) -> None:
-    service = cgroup(tmp_path / "mount/worker.service", enabled="cpu memory pids")
-    cgroup(service / "main")
-    assert found(tmp_path / "mount", tmp_path, "/worker.service/main") == service
+def test_a_cgroup_above_that_systemd_manages_is_not_used(tmp_path: Path) -> None:
+    """In app.slice, whose limits the systemd of the user has enabled, runs would outlive the limits of their scope."""
+    scope, slice_ = cgroup(tmp_path / "mount" / OWN), (tmp_path / "mount" / OWN).parent
+    cgroup(slice_, enabled="memory pids")
+    assert found(tmp_path / "mount", tmp_path) == scope
+    cgroup(scope / "mlebench")
+    assert found(tmp_path / "mount", tmp_path, f"/{OWN}/mlebench") == scope, "supervisors have been moved there"
+
+
+def test_cgroups_of_supervisors_that_were_killed_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Path, "rmdir", shutil.rmtree)  # the kernel removes the files of a cgroup with it
+    scope = cgroup(tmp_path / "scope", enabled="cpu memory pids")
+    cgroup(scope / "mlebench-killed")
+    runs = [Group.create(name, Limits(processes=10), scope) for name in ("first", "second")]
+    assert {path.name for path in scope.iterdir() if path.is_dir()} == {"mlebench-first", "mlebench-second"}
+    for run in runs:
+        run.remove()
+    assert not [path for path in scope.iterdir() if path.is_dir()]
+
+
+def test_processor_time_is_limited_where_only_memory_and_processes_were(tmp_path: Path) -> None:
+    scope = cgroup(tmp_path / "scope", enabled="memory pids")
+    Group.create("x", Limits(processes=10), scope)
+    assert (scope / "cgroup.subtree_control").read_text() == "+cpu +memory +pids"
+    assert enforcement(scope)["cores"] == "cgroup"
 
 
 @pytest.mark.parametrize("own", [f"/{OWN}", "/../other", "/gone"])
