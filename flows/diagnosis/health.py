@@ -245,7 +245,7 @@ def check_docker(required: bool = False) -> Iterator[Finding]:
 def check_rootless(scratch: Path) -> Finding:
     """An ordinary user can isolate agents with bubblewrap, what enforces their limits, and what agents run in."""
     from sandbox.definitions import BASE_IMAGE
-    from sandbox.rootless.limits import enforcement
+    from sandbox.rootless.limits import delegated, enforcement
     from sandbox.rootless.machine import problem
     from sandbox.rootless.roots import root_of
 
@@ -255,7 +255,7 @@ def check_rootless(scratch: Path) -> Finding:
         root_of(BASE_IMAGE, scratch)
     except UserError as error:
         return Finding("rootless", "warn", f"--backend rootless cannot run yet: {error}")
-    by = enforcement()
+    by = enforcement(delegated())
     text = "--backend rootless runs; " + ", ".join(f"{limit} by {_ENFORCED[how]}" for limit, how in by.items())
     if by["memory"] != "cgroup":
         return Finding("rootless", "ok", f"{text} ({DELEGATE} makes the kernel limit memory)")

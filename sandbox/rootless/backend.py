@@ -27,7 +27,7 @@ from sandbox.process.backend import ProcessBackend
 from sandbox.process.processes import RUN_MARKER
 from sandbox.rootless import bubblewrap, machine, syscalls
 from sandbox.rootless.gpus import NONE, driver_files, gpus
-from sandbox.rootless.limits import enforcement
+from sandbox.rootless.limits import delegated, enforcement
 from sandbox.rootless.roots import hold, root_of
 from sandbox.supervision import base, control, openfiles
 from sandbox.world.files import remove_tree
@@ -143,7 +143,7 @@ class RootlessBackend(ProcessBackend):
             Mount(PurePosixPath("/"), root.path, read_only=True),
             *world.mounts(spec, layout.home),
         ]
-        limits = spec.limits
+        limits, group = spec.limits, delegated()
         shm = limits.shm_bytes or (limits.memory_bytes or 8 * GIB) // 2
         staged = [] if os.getuid() else [str(mount.source) for mount in mounts]
         options = bubblewrap.arguments(
@@ -157,7 +157,8 @@ class RootlessBackend(ProcessBackend):
             bubblewrap=[self._bwrap, *options],
             staged=staged,
             image=root.digest,
-            enforcement=dict(enforcement()),
+            enforcement=dict(enforcement(group)),
+            cgroup=str(group) if group else None,
         )
 
     def _launch(self, spec: RunSpec, layout: control.Layout, launch_spec: control.LaunchSpec, locks: list[int]) -> None:

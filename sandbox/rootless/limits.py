@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import os
 import resource
+import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -30,19 +31,20 @@ SUPERVISORS = "mlebench"
 PREFIX = f"{SUPERVISORS}-"
 """Of the names of the cgroups of runs."""
 PROCESSES = "cgroup.procs"
+UNITS = {".scope", ".service"}
+SECONDS = 30.0
 ATTEMPTS = 5
 CPU_PERIOD = 100_000  # microseconds
 NAMESPACE_RLIMITS = (5, 14)
 """The version of Linux since which RLIMIT_NPROC counts the processes of a user namespace by themselves."""
 
 
-def enforcement(group: Path | None = None) -> dict[str, Enforcement]:
+def enforcement(group: Path | None) -> dict[str, Enforcement]:
     """What enforces each limit of runs that this process starts.
 
     Args:
-        group: from `delegated`, which is called by default.
+        group: from `delegated`.
     """
-    group = group or delegated()
     if group is not None:
         has_cpu = "cpu" in _words(group / "cgroup.controllers")
         return {
@@ -77,9 +79,26 @@ def delegated(mount: Path = MOUNT, cgroups: Path = Path("/proc/self/cgroup")) ->
     path = mount / own.lstrip("/")
     if path.name == SUPERVISORS:  # where `_enable` has moved this process
         path = path.parent
-    # Never one further up that has limits enabled, as app.slice has: systemd may remove what it did not make there.
+    elif path.suffix in UNITS and not _systemd_delegates(path):
+        return None
+    # Never one further up that has limits enabled, as app.slice has: it is systemd's.
     may_write = all(os.access(path / file, os.W_OK) for file in (".", PROCESSES, "cgroup.subtree_control"))
     return path if may_write and _words(path / "cgroup.controllers") >= NEEDED else None
+
+
+def _systemd_delegates(unit: Path) -> bool:
+    """Whether systemd leaves to us what is in the cgroup of a unit.
+
+    Elsewhere, it disables limits that it did not enable, and ends the whole unit if one run has too much memory.
+    """
+    manager = ["--user"] if any(part.startswith("user@") for part in unit.parent.parts) else []
+    command = ["systemctl", *manager, "show", "--property=Delegate", "--value", "--", unit.name]
+    env = {"XDG_RUNTIME_DIR": f"/run/user/{os.getuid()}", **os.environ}
+    try:
+        asked = subprocess.run(command, env=env, capture_output=True, text=True, timeout=SECONDS, check=False)
+    except (OSError, subprocess.SubprocessError):  # no systemd that could be asked
+        return False
+    return asked.stdout.strip() == "yes"
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ from sandbox.process import processes
 from sandbox.process.forking import start_agent
 from sandbox.process.supervisor import Supervision, main
 from sandbox.rootless import memory, namespaces, syscalls
-from sandbox.rootless.limits import Group, bound, delegated
+from sandbox.rootless.limits import Group, bound
 from sandbox.supervision import endings
 from sandbox.supervision.endings import EndReason
 
@@ -49,8 +49,8 @@ class RootlessSupervision(Supervision):
     _out_of_memory = False
 
     def _start(self) -> int:
-        if (parent := delegated()) is not None:
-            self._group = Group.create(self.launch_spec.marker, self.limits, parent)
+        if self.launch_spec.cgroup:
+            self._group = Group.create(self.launch_spec.marker, self.limits, Path(self.launch_spec.cgroup))
         options = _file("\0".join(self.launch_spec.bubblewrap[1:]).encode())
         program = _file(syscalls.program(counted=self._group is not None))
         reading, writing = os.pipe()

@@ -113,6 +113,8 @@ class LaunchSpec:
     """Digest of the root file system."""
     enforcement: dict[str, str] = field(default_factory=dict)
     """What enforces the limits; see `sandbox.rootless.limits`."""
+    cgroup: str | None = None
+    """The cgroup below which the run gets one of its own, if there is one."""
 
 
 @dataclass(frozen=True)

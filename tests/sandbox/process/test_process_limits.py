@@ -7,7 +7,7 @@ import pytest
 
 from sandbox.limits import MIB
 from sandbox.process.backend import ProcessBackend
-from sandbox.rootless.limits import enforcement
+from sandbox.rootless.limits import delegated, enforcement
 
 HANDS_IN = 'printf "id,label\\n1,1\\n" >"$SUBMISSION_DIR/submission.csv"\n'
 DOUBLE_FORK = """\
@@ -81,7 +81,7 @@ def test_forking_twice_is_no_way_out_of_the_time_limit(run: Callable) -> None:
 
 def test_a_fork_bomb_is_ended(run: Callable, backend_name: str) -> None:
     """Or the kernel refuses the processes that are too many, and the agent goes on."""
-    refused = backend_name == "rootless" and enforcement()["processes"] != "watched"
+    refused = backend_name == "rootless" and enforcement(delegated())["processes"] != "watched"
     result = run(HANDS_IN + python(FORK_BOMB), processes=50, time_limit_seconds=3 if refused else 60).result
     assert result.status == ("timeout" if refused else "processes")
     message = "the time limit of 3 seconds was reached" if refused else "more than 50 processes at once"

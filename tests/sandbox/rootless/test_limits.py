@@ -27,11 +27,22 @@ def cgroup(folder: Path, controllers: str = "cpu memory pids", enabled: str = ""
     return folder
 
 
+@pytest.fixture
+def delegates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """What systemd says about units, as a file."""
+    (tmp_path / "says").write_text("yes")
+    (tmp_path / "systemctl").write_text(f'#!/bin/sh\necho "$@" >>{tmp_path}/asked\ncat {tmp_path}/says\n')
+    (tmp_path / "systemctl").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    return tmp_path / "says"
+
+
 def found(mount: Path, tmp_path: Path, own: str = f"/{OWN}") -> Path | None:
     (tmp_path / "cgroup").write_text(f"4:memory:/x\n0::{own}\n")
     return delegated(mount, tmp_path / "cgroup")
 
 
+@pytest.mark.usefixtures("delegates")
 def test_a_delegated_cgroup_is_used_with_its_processes_moved_out_of_the_way(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -64,6 +75,7 @@ def test_a_delegated_cgroup_is_used_with_its_processes_moved_out_of_the_way(
     assert not group.out_of_memory()
 
 
+@pytest.mark.usefixtures("delegates")
 def test_a_cgroup_above_that_systemd_manages_is_not_used(tmp_path: Path) -> None:
     """In app.slice, whose limits the systemd of the user has enabled, runs would outlive the limits of their scope."""
     scope, slice_ = cgroup(tmp_path / "mount" / OWN), (tmp_path / "mount" / OWN).parent
@@ -71,6 +83,24 @@ def test_a_cgroup_above_that_systemd_manages_is_not_used(tmp_path: Path) -> None
     assert found(tmp_path / "mount", tmp_path) == scope
     cgroup(scope / "mlebench")
     assert found(tmp_path / "mount", tmp_path, f"/{OWN}/mlebench") == scope, "supervisors have been moved there"
+
+
+def test_units_that_systemd_does_not_delegate_are_not_used(tmp_path: Path, delegates: Path) -> None:
+    """It would disable the limits of runs, and end mlebench if a run has too much memory."""
+    scope, service = cgroup(tmp_path / "mount" / OWN), cgroup(tmp_path / "mount/system.slice/worker.service")
+    delegates.write_text("no")
+    assert found(tmp_path / "mount", tmp_path) is None
+    assert found(tmp_path / "mount", tmp_path, "/system.slice/worker.service") is None
+    delegates.write_text("yes")
+    assert found(tmp_path / "mount", tmp_path, "/system.slice/worker.service") == service
+    options = "show --property=Delegate --value --"
+    assert (tmp_path / "asked").read_text().splitlines() == [
+        f"--user {options} {scope.name}",
+        *[f"{options} worker.service"] * 2,
+    ]
+    (tmp_path / "systemctl").unlink()
+    job = cgroup(tmp_path / "mount/slurmstepd.scope/job_1/task_0")
+    assert found(tmp_path / "mount", tmp_path, "/slurmstepd.scope/job_1/task_0") == job
 
 
 def test_cgroups_of_supervisors_that_were_killed_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,6 +121,7 @@ def test_processor_time_is_limited_where_only_memory_and_processes_were(tmp_path
     assert enforcement(scope)["cores"] == "cgroup"
 
 
+@pytest.mark.usefixtures("delegates")
 @pytest.mark.parametrize("own", [f"/{OWN}", "/../other", "/gone"])
 def test_without_delegation_there_is_none(tmp_path: Path, own: str) -> None:
     cgroup(tmp_path / "mount" / OWN, controllers="cpu pids")
@@ -101,10 +132,9 @@ def test_without_delegation_there_is_none(tmp_path: Path, own: str) -> None:
 
 
 def test_a_kernel_that_does_not_count_by_user_namespace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "delegated", lambda: None)
     for release, expected in (("4.18.0-553.el8", "watched"), ("5.14.0-1.el9", "rlimit"), ("6.8.0", "rlimit")):
         monkeypatch.setattr(os, "uname", lambda release=release: os.uname_result(("", "", release, "", "")))
-        assert enforcement()["processes"] == expected
+        assert enforcement(None)["processes"] == expected
 
 
 def bound_as_its_user(pid: int, wanted: Limits) -> None:
