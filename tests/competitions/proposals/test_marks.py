@@ -6,8 +6,12 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+import yaml
 
+from competitions.preparing.download import Download
 from competitions.preparing.holdout import hold_out_last
+from competitions.proposals.about import About
+from competitions.proposals.folder import write_folder
 from competitions.proposals.grade_code import grade_code
 from competitions.proposals.metrics import metric_of
 from competitions.proposals.prepare_code import prepare_code
@@ -82,6 +86,35 @@ PLACEHOLDER["sample_submission"] = PLACEHOLDER["sample_submission"][["id", "y"]]
 def test_lines_of_prepare(tmp_path: Path, tables: Tables, line: str, marked: bool) -> None:
     found = [each for each in prepare_code(*proposed(tmp_path, "AUC", **tables)).splitlines() if line in each]
     assert ["# CHECK: " in each for each in found] == [marked]
+
+
+WELLS = both({"well": by(TRAIN, 5)}, {"well": by(TEST, 5, 90)})
+TARGETS = [f"y{number}" for number in range(40)]
+MANY_TARGETS = {
+    name: table.assign(**dict.fromkeys(TARGETS, 0.5)).drop(columns="y", errors="ignore") if name != "test" else table
+    for name, table in WELLS.items()
+}
+REPEATED = {name: table.assign(id=table.index // 5 + (0 if name == "train" else 90)) for name, table in PLAIN.items()}
+
+
+@pytest.mark.parametrize(
+    ("tables", "resampling"),
+    [
+        (PLAIN, None),
+        (WELLS, {"column": "well"}),
+        (FIRST_PART, {"pattern": "^(.*?)/"}),
+        (MANY_TARGETS, {"unknown": "rows of one well belong together, and answers do not name it"}),
+        (REPEATED, {"id": "id"}),
+    ],
+)
+def test_competition_yaml_says_which_rows_belong_together(
+    tmp_path: Path, tables: Tables, resampling: dict[str, str] | None
+) -> None:
+    (tmp_path / "raw").mkdir()
+    proposal, layout = proposed(tmp_path / "raw", "AUC", **tables)
+    raw = Download.open(str(tmp_path / "raw"))
+    write_folder(tmp_path / "some", About("some", title="Some"), proposal, layout, raw)
+    assert yaml.safe_load((tmp_path / "some" / "competition.yaml").read_text("utf-8")).get("resampling") == resampling
 
 
 @pytest.mark.parametrize(
