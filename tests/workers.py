@@ -40,6 +40,7 @@ SERVED = ("tests/flows/", "tests/tasks/")
 which have more tests for the same time."""
 BY_VALUE = (
     "tests/deployments/test_up.py",
+    "tests/deployments/test_compose.py",
     "tests/deployments/test_other_users.py",
     "tests/flows/",
     "tests/sandbox/",
