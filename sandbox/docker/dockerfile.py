@@ -57,7 +57,7 @@ def require_offline(
                     continue
                 triggers = None if "$" in image else triggers_of(image)
                 if triggers is None:
-                    raise BuildError(f"its {name} names {image}, which is no image on this machine: docker pull it")
+                    raise BuildError(f"its {name} names {image}, which is no image on this machine: pull or build it")
                 if triggers:
                     raise BuildError(f"its {name} builds on {image}, which has instructions of its own ({triggers[0]})")
 

@@ -87,7 +87,7 @@ def test_an_agent_that_is_not_trusted_is_built_without_network_and_credentials(
 def test_what_only_the_builder_could_fetch_is_refused(agent: Agent, tmp_path: Path) -> None:
     agent = agent.model_copy(update={"trusted": False})
     for line, message in (
-        ("FROM docker.io/library/python:3", "no image on this machine"),
+        ("FROM docker.io/library/python:3", "no image on this machine: pull or build it"),
         ("FROM localhost/small\nADD http://192.0.2.1/x /x", "uses ADD"),
     ):
         (agent.folder / "Dockerfile").write_text(f"{line}\n")
