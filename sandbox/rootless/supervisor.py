@@ -78,7 +78,7 @@ class RootlessSupervision(Supervision):
             self._await_forwarder()
             os.write(going, b"\n")  # bubblewrap has waited with the command
             failure = None if _was_read(going) else "bubblewrap ended without a message"
-        except (ValueError, OSError, psutil.Error) as error:
+        except (ValueError, OSError, psutil.Error, BackendError) as error:
             failure = str(error)
         if failure is not None:  # before the pipe is closed, on which bubblewrap would go on
             os.kill(self.agent_pid, signal.SIGKILL)
