@@ -232,7 +232,9 @@ class ProcessBackend(base.SupervisingBackend):
             if child.poll() is not None or time.monotonic() > deadline:
                 if control.read(layout.supervisor, control.Supervisor):
                     break  # it was killed right after it had started the agent: `wait` says so
+                supervised.request_stop(layout)  # it may be late only
                 self._forget(layout)
+                processes.kill_by_marker(launch_spec.marker)  # it may have been killed before it could end the agent
                 raise BackendError(f"run {spec.run_id} was not started: {supervised.last_log_line(layout)}")
             time.sleep(0.01)
 

@@ -64,10 +64,11 @@ class Supervision:
         signal.signal(signal.SIGTERM, self._on_stop)
         output = self._start()
         started_at, self._began = datetime.now(UTC), time.monotonic()
-        self._disk.start()
-        pid = os.getpid()
-        control.write(self.layout.supervisor, control.Supervisor(pid, start_time(pid) or 0.0, started_at.isoformat()))
         try:
+            self._disk.start()
+            pid = os.getpid()
+            ours = control.Supervisor(pid, start_time(pid) or 0.0, started_at.isoformat())
+            control.write(self.layout.supervisor, ours)
             self._watch(output, self._began + self.limits.time_limit_seconds)
         finally:
             exit_code = self.exit_code if self.reason is None else None

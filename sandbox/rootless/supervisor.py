@@ -68,20 +68,26 @@ class RootlessSupervision(Supervision):
         )
         for descriptor in inherited:
             os.close(descriptor)
-        with os.fdopen(reading) as info:
-            text = info.read()
+        failure: str | None = "bubblewrap ended without a message"
         try:
+            with os.fdopen(reading) as info:
+                text = info.read()
             self._first = int(json.loads(text)["child-pid"])
             self.tree = processes.ProcessTree(self._first, complete=True)
             if self._group is None:
                 self._bound()
             self._await_forwarder()
             os.write(going, b"\n")  # bubblewrap has waited with the command
-            failure = None if _was_read(going) else "bubblewrap ended without a message"
+            if _was_read(going):
+                failure = None
         except (ValueError, OSError, psutil.Error, BackendError) as error:
             failure = str(error)
-        if failure is not None:  # before the pipe is closed, on which bubblewrap would go on
-            os.kill(self.agent_pid, signal.SIGKILL)
+        finally:
+            if failure is not None:  # both, before the pipe is closed, on which the first process would go on by itself
+                for pid in (self._first, self.agent_pid):
+                    if pid:
+                        os.kill(pid, signal.SIGKILL)
+        if failure is not None:
             raise BackendError(_last_line(output) or failure)
         os.close(going)
         return output

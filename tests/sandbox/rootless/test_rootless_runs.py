@@ -59,6 +59,27 @@ def test_what_bubblewrap_cannot_do_is_one_line_and_nothing_runs(
     assert living(spec.workdir) == []
 
 
+@pytest.mark.parametrize("how", ["late", "killed"])
+def test_no_agent_goes_on_without_a_supervisor(
+    backend: ProcessBackend,
+    make_spec: Callable[..., RunSpec],
+    living: Callable,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    how: str,
+) -> None:
+    """As on a machine that is too busy for the forwarder, or has too little memory."""
+    monkeypatch.setattr(backend, "supervisor", "tests.sandbox.rootless.failing_supervisor")
+    spec = replace(make_spec("touch began; sleep 1000"), workdir=tmp_path / how)
+    with pytest.raises(BackendError, match="run run was not started: ") as caught:
+        backend.start(spec)
+    assert "\n" not in str(caught.value)
+    assert living(spec.workdir) == []
+    if how == "late":
+        assert str(caught.value).endswith("the forwarder of the run does not start")
+        assert not (spec.workdir / "home" / "began").exists()
+
+
 def test_privileged_agents_are_refused(
     backend: ProcessBackend, make_spec: Callable[..., RunSpec], tmp_path: Path
 ) -> None:
