@@ -68,7 +68,6 @@ class RootlessSupervision(Supervision):
         )
         for descriptor in inherited:
             os.close(descriptor)
-        failure: str | None = "bubblewrap ended without a message"
         try:
             with os.fdopen(reading) as info:
                 text = info.read()
@@ -78,17 +77,16 @@ class RootlessSupervision(Supervision):
                 self._bound()
             self._await_forwarder()
             os.write(going, b"\n")  # bubblewrap has waited with the command
-            if _was_read(going):
-                failure = None
-        except (ValueError, OSError, psutil.Error, BackendError) as error:
-            failure = str(error)
-        finally:
-            if failure is not None:  # both, before the pipe is closed, on which the first process would go on by itself
-                for pid in (self._first, self.agent_pid):
-                    if pid:
-                        os.kill(pid, signal.SIGKILL)
-        if failure is not None:
-            raise BackendError(_last_line(output) or failure)
+            if not _was_read(going):
+                raise BackendError("bubblewrap ended without a message")
+        except BaseException as error:
+            # All, before the pipe is closed, on which the first process would go on by itself.
+            for pid in filter(None, (self._forwarder, self._first, self.agent_pid)):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            if isinstance(error, ValueError | OSError | psutil.Error | BackendError):
+                raise BackendError(_last_line(output) or str(error)) from error
+            raise
         os.close(going)
         return output
 

@@ -12,6 +12,7 @@ import pytest
 from sandbox.backend import RunSpec
 from sandbox.errors import BackendError
 from sandbox.process.backend import ProcessBackend
+from sandbox.rootless import bubblewrap
 from sandbox.supervision import control
 
 pytestmark = pytest.mark.service("rootless")
@@ -56,6 +57,19 @@ def test_what_bubblewrap_cannot_do_is_one_line_and_nothing_runs(
     with pytest.raises(BackendError, match="run run was not started: ") as caught:
         backend.start(spec)
     assert "\n" not in str(caught.value)
+    assert living(spec.workdir) == []
+
+
+def test_what_bubblewrap_says_after_its_first_process_has_begun_is_told(
+    backend: ProcessBackend, make_spec: Callable[..., RunSpec], living: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "sandbox.rootless.bubblewrap.arguments",
+        lambda *given, made=bubblewrap.arguments, **named: [*made(*given, **named), "--ro-bind", "/nowhere", "/x"],
+    )
+    spec = make_spec("true")
+    with pytest.raises(BackendError, match=r"run run was not started: bwrap: .*nowhere"):
+        backend.start(spec)
     assert living(spec.workdir) == []
 
 
