@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 
 from competitions.proposals.findings import mark
-from competitions.proposals.layout import quoted
+from competitions.proposals.layout import MANY, quoted
 from competitions.proposals.metrics import Metric
-from competitions.proposals.prepare_code import ANSWERS, MANY, unit_of_answers
+from competitions.proposals.prepare_code import ANSWERS, unit_of_answers
 from competitions.proposals.propose import Proposal
 from competitions.tables.type_inference import MISSING
 
@@ -21,14 +21,14 @@ _MODULES = {
 }
 """The modules of competitions.scoring in which functions are, besides those that the table of metrics names."""
 _DEFINITION = "def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:"
-_READERS = f"""
+_READERS = """
 
 def read_answers(folder):
-    return reading.read_answers(folder / {quoted(ANSWERS)}, dtype={{{{{{id}}: str}}}}, keep_default_na=False)
+    return reading.read_answers(folder / {answers}, dtype={{{id}: str}}, keep_default_na=False)
 
 
 def read_submission(path):
-    return reading.read_submission(path, dtype={{{{{{id}}: str}}}}, keep_default_na=False)
+    return reading.read_submission(path, dtype={{{id}: str}}, keep_default_na=False)
 """
 
 
@@ -49,7 +49,7 @@ def grade_code(proposal: Proposal) -> str:
     gap, score = _score(metric, targets, proposal.kind.value, _grades(proposal))
     lines += score
     lines[-1] += mark(gap) if gap else proposal.metric.mark()
-    readers = _READERS.format(id=on) if _are_told_apart_as_texts_only(proposal) else ""
+    readers = _READERS.format(id=on, answers=quoted(ANSWERS)) if _are_told_apart_as_texts_only(proposal) else ""
     imports = _imports(metric, "\n".join([*lines, readers]))
     return "\n".join([*imports, "", "", _DEFINITION, *(f"    {line}" for line in lines), readers])
 

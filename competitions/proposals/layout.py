@@ -21,11 +21,12 @@ if TYPE_CHECKING:
 
     from competitions.preparing.download import Download
 
+MANY = 3
+"""Columns up to which they are listed in the code."""
 _READERS = {".csv": "", ".tsv": ', sep="\\t"', ".json": "", ".jsonl": ""}
 _TRAIN, _TEST = re.compile("train", re.IGNORECASE), re.compile(r"(?:^|[^a-z])test|[a-z]test\d*\.", re.IGNORECASE)
 _MOST_BYTES = 1 << 28  # read of a table; a JSON file is read as a whole or not at all
 _MOST_ROWS = 1_000_000  # read of a table; the number of further rows is estimated
-_FEW = 3  # columns that are named one by one
 _MOST_TABLES = {0: 20, 1: 4}  # tables in a folder, by its depth: more of them are data of rows, not tables of rows
 
 Form = Literal["text", "records", "lines", "images", "folders"]
@@ -85,7 +86,7 @@ class Table:
     @property
     def _converters(self) -> str:
         """The option that reads some columns as they are written."""
-        if len(self.texts) > _FEW:
+        if len(self.texts) > MANY:
             return f", converters=dict.fromkeys({quoted(self.texts)}, str)"
         names = ", ".join(f"{quoted(name)}: str" for name in self.texts)
         return f", converters={{{names}}}" if names else ""

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 
 from competitions.proposals.columns import Columns, Labels
 from competitions.proposals.findings import Finding, mark
-from competitions.proposals.layout import Layout, in_pattern, quoted, source
+from competitions.proposals.layout import MANY, Layout, in_pattern, quoted, source
 from competitions.proposals.pictures import FileSet
 from competitions.proposals.propose import Proposal
 from competitions.proposals.split import Split
@@ -16,7 +16,6 @@ from competitions.proposals.table_code import SAMPLE, extra_lines, table_lines, 
 
 ANSWERS = "private/test.csv"
 MANY_TARGETS = 10  # columns up to which competition.yaml names them
-MANY = 3  # columns up to which they are listed in the code
 
 
 def prepare_code(proposal: Proposal, layout: Layout) -> str:

@@ -21,7 +21,7 @@ UNIT = re.compile(
 """Names of columns whose cells are names."""
 TIME = re.compile(r"date|time|(?:^|[^a-z])(?:year|quarter|month|week|day|hour|period|season|era|epoch)", re.IGNORECASE)
 _CODE = r"\+|-?0\d|\d+[eE]\d+\Z"
-_LOSSY = r"|\d{16}"  # of floats
+_LONG_CODE = rf"{_CODE}|\d{{16}}"  # floats have 15 digits
 _WHOLE = r"[+-]?\d+(?:[eE]\d+)?"
 
 
@@ -66,7 +66,7 @@ def _differs(read: pd.Series, cells: pd.Series) -> bool:
     if cells.str.contains(".", regex=False).any() or (TIME.search(str(read.name)) and not names):
         return False
     is_float = read.dtype.kind == "f"
-    codes = cells.str.match(_CODE + _LOSSY * is_float).any()
+    codes = cells.str.match(_LONG_CODE if is_float else _CODE).any()
     return bool(codes or (names and is_float and read.notna().any()))
 
 

@@ -67,9 +67,9 @@ class Results:
     comparability: Mapping[tuple[str, str], tuple[str, str]] = field(default_factory=dict)
     """(edition, competition) -> how well its scores compare with medal thresholds, and why."""
     split_sizes: Mapping[str, int] = field(default_factory=dict)
+    """Number of competitions by split, so that the page can mark splits that were run in part."""
     notes: Sequence[str] = ()
     """What splits of one's own are, and which competitions were marked; see `split_notes` and `mark_notes`."""
-    """Number of competitions by split, so that the page can mark splits that were run in part."""
     unavailable: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """Of competitions that not everybody can download, also those that were not run: the split, and why."""
 
